@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -50,10 +51,24 @@ OUTPUT = Range("u", "structured", 0, 0, stride=4, name="y")
 SCALE = (CONSTANTS, INPUT, OUTPUT)
 
 
+class Code(NamedTuple):
+    """What the compiler made."""
+
+    address: int
+    frame_bytes: int = 0
+
+
 def shader(
     name: str, ranges: Sequence[Range], *, threads: tuple[int, int, int] = (4, 1, 1), uses_heap: bool = False
 ) -> CompiledShader:
     """A program as a compiled shader."""
     return CompiledShader(
-        name, threads, 4, tuple(ranges), uses_heap, address(name), 64, 64, name.encode().ljust(32, b"\0")
+        name,
+        threads,
+        4,
+        tuple(ranges),
+        uses_heap,
+        64,
+        name.encode().ljust(32, b"\0"),
+        code=Code(address(name), 64),
     )

@@ -17,7 +17,7 @@ from .shader_watch import MOST_BYTES, Finding, Side, Watch
 if TYPE_CHECKING:
     from .programs import WatchedCode
 
-__all__ = ["Interrupted", "Written", "contents", "is_comparable", "order_findings", "restore"]
+__all__ = ["Contents", "Interrupted", "Written", "contents", "is_comparable", "order_findings", "restore"]
 
 Spans = Sequence[tuple[int, int]]  # host addresses and sizes in bytes
 Contents = Sequence[bytes]
@@ -74,7 +74,7 @@ def order_findings(
     if status != lib.DMLK_OK or _holds(spans, first.contents):
         return []
     restore(spans, before)
-    watch = code.watch(max(0, MOST_BYTES - first.watch.bytes))
+    watch = code.watch(most_bytes=max(0, MOST_BYTES - first.watch.bytes))
     status = _run_backwards(call, 0, watch)
     findings = watch.finish()
     if status != lib.DMLK_OK:

@@ -10,14 +10,14 @@ import struct
 from collections.abc import Callable
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from .descriptors import DESCRIPTOR_SIZE, DescriptorKind
 from .formats import formats_of
 from .kernels import ffi, lib
 from .shader_watch import MOST_BYTES, Watch
 
-__all__ = ["Kind", "Program", "ProgramRange", "Source", "WatchedCode", "words_at", "words_of"]
+__all__ = ["Kind", "NativeCode", "Program", "ProgramRange", "Source", "WatchedCode", "words_at", "words_of"]
 
 _UAV, _SRV, _CBV = 0x8, 0x40, 0x1  # D3D12_RESOURCE_STATES
 _STATES = {DescriptorKind.UAV: _UAV, DescriptorKind.SRV: _SRV, DescriptorKind.CBV: _CBV}
@@ -105,16 +105,28 @@ class WatchedCode(NamedTuple):
     order_matters: bool
     keeper: object
 
-    def watch(self, most_bytes: int = MOST_BYTES) -> Watch:
-        """A watch of one dispatch; ``most_bytes`` of memory for it."""
+    def watch(self, *, most_bytes: int = MOST_BYTES, in_parts: bool = False) -> Watch:
+        """A watch of one dispatch; ``most_bytes`` of memory for it, ``in_parts`` as of :class:`.Watch`."""
         x, y, z = self.threads
-        return Watch(x * y * z, self.lanes, self.shared_bytes, most_bytes=most_bytes)
+        return Watch(x * y * z, self.lanes, self.shared_bytes, most_bytes=most_bytes, in_parts=in_parts)
+
+
+class NativeCode(Protocol):
+    """What runs a shader; it may be made when it is first asked for.
+
+    ``address``: of a ``dmlk_shader_group``.  ``frame_bytes``: memory in which the waves of a group wait.
+    """
+
+    @property
+    def address(self) -> int: ...
+    @property
+    def frame_bytes(self) -> int: ...
 
 
 class Program:
     """A shader that the GPU can run, with its bindings.
 
-    ``label``: of the pipeline state, for messages.  ``address``: of the native code, which ``keeper`` keeps.
+    ``label``: of the pipeline state, for messages.  ``code`` lives as long as the program.
     ``words``: DWORDs of its root arguments.  ``threads``: of a group.  ``uses_heap``: it reads descriptors of
     the heap that is set.  ``watched`` makes the code for :attr:`watched`.
     """
@@ -122,29 +134,25 @@ class Program:
     def __init__(
         self,
         label: str,
-        address: int,
+        code: NativeCode,
         ranges: tuple[ProgramRange, ...],
         *,
         words: int,
         threads: int,
         shared_bytes: int = 0,
-        frame_bytes: int = 0,
         uses_heap: bool = False,
-        keeper: object = None,
         watched: Callable[[], WatchedCode | None] | None = None,
         flush: bool = False,
     ) -> None:
         self.serial = 0
         self.label = label
-        self.address = address
+        self.code = code
         self.ranges = ranges
         self.words = words
         self.threads = threads
         self.shared_bytes = shared_bytes
-        self.frame_bytes = frame_bytes
         self.flush = flush
         self.uses_heap = uses_heap
-        self.keeper = keeper
         self._watched = watched
         self._watched_code: WatchedCode | None = None
         self.closed = False

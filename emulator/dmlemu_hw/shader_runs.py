@@ -14,7 +14,7 @@ from .group_orders import Interrupted, Written, contents, is_comparable, order_f
 from .kernels import ffi, lib, take_interrupt
 from .memory import Memory
 from .packets import DispatchShaderPacket, ExecuteIndirectPacket
-from .programs import Kind, Program, ProgramRange, Source, WatchedCode, address_in
+from .programs import Kind, NativeCode, Program, ProgramRange, Source, WatchedCode, address_in
 from .shader_views import Table, commands_of, declared, fits, heap_of, program_of, shader_accesses, table_of
 from .watched_runs import Ahead, spans_of
 
@@ -42,15 +42,16 @@ class _Call:
         self.call = ffi.new(
             "dmlk_shader_call *",
             {
-                "run": ffi.cast("dmlk_shader_group *", program.address),
                 "ranges": self.ranges,
                 "groups": list(groups),
-                "shared_bytes": program.shared_bytes,
-                "frame_bytes": program.frame_bytes,
                 "flush": program.flush,
                 "fault": self.fault,
             },
         )
+
+    def set_code(self, code: NativeCode, shared_bytes: int) -> None:
+        self.call.run = ffi.cast("dmlk_shader_group *", code.address)
+        self.call.frame_bytes, self.call.shared_bytes = code.frame_bytes, shared_bytes
 
     def add(self, views: Any, count: int, *kept: Any) -> None:
         """The views of the next range."""
@@ -151,6 +152,7 @@ class ShaderRuns:
         return x * y * z * program.threads
 
     def _run(self, call: _Call, packet: DispatchShaderPacket) -> None:
+        call.set_code(call.program.code, call.program.shared_bytes)
         is_late = ffi.new("int *")
         status = lib.dmlk_run_shader_within(call.call, self.limit, is_late)
         if status != lib.DMLK_OK:
@@ -160,15 +162,12 @@ class ShaderRuns:
         self, call: _Call, packet: DispatchShaderPacket, ahead: Ahead, code: WatchedCode
     ) -> None:
         """And once more in the reverse order, where that may change the result and nothing else was found."""
-        watch = ahead.watch(call, code)
         compares = code.order_matters and not ahead.findings and max(packet.groups) > 1
-        before = contents(ahead.written) if compares else []
-        began = perf_counter()
-        try:
-            self._run(call, packet)
-        finally:
-            ahead.add(watch, call)
-        if compares and is_comparable(ahead.findings, watch):
+        before, began = ahead.before(), perf_counter()
+        status, is_late, watch = ahead.run(call, code, self.limit, before)
+        if status != lib.DMLK_OK:
+            raise self._fault(status, is_late, call, packet)
+        if compares and watch.has_atomics and is_comparable(ahead.findings, watch):
             first = Written(contents(ahead.written), watch)
             try:
                 found = order_findings(call, code, ahead.written, before, first, perf_counter() - began)

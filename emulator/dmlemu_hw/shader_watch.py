@@ -1,7 +1,8 @@
 """Watches a dispatch of a shader: what its threads do wrong to each other, and which bytes they touch.
 
 The checked code of a shader tells ``dmlk_shader_call.watch`` of each access, barrier and wave operation
-(``kernels_c/shaders/watch.h``).  The groups of a watched dispatch run one after another.
+(``kernels_c/shaders/watch.h``).  The groups of a watched dispatch run one after another, or first on several
+threads to see whether there is anything to find.
 """
 
 from __future__ import annotations
@@ -83,6 +84,7 @@ class Watch:
 
     ``threads`` of a group, ``lanes`` of a wave and ``shared_bytes`` are those of the shader.  Of memory for
     the analysis, ``most_bytes`` are taken; accesses to further bytes are counted in :attr:`unchecked`.
+    ``in_parts``: groups may run on several threads; then :attr:`doubtful` says what that was worth.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Watch:
         *,
         most_findings: int = MOST_FINDINGS,
         most_bytes: int = MOST_BYTES,
+        in_parts: bool = False,
     ) -> None:
         options = {
             "threads": threads,
@@ -100,6 +103,7 @@ class Watch:
             "shared_bytes": shared_bytes,
             "most_findings": most_findings,
             "most_bytes": most_bytes,
+            "in_parts": in_parts,
         }
         pointer = lib.dmlk_shader_watch_new(ffi.new("dmlk_shader_watch_options *", options))
         if pointer == ffi.NULL:
@@ -110,10 +114,14 @@ class Watch:
         self._result = ffi.new("dmlk_shader_watch_result *")
 
     def finish(self) -> list[Finding]:
-        """After the dispatch: the findings, in the order in which they were made."""
-        result = self._result
-        lib.dmlk_shader_watch_finish(self.pointer, result)
-        return [_finding(result.findings[i]) for i in range(result.count)]
+        """After the dispatch, once: :attr:`findings`."""
+        lib.dmlk_shader_watch_finish(self.pointer, self._result)
+        return self.findings
+
+    @property
+    def findings(self) -> list[Finding]:
+        """In the order in which they were made; known after :meth:`finish`."""
+        return [_finding(self._result.findings[i]) for i in range(self._result.count)]
 
     @property
     def dropped(self) -> int:
@@ -126,6 +134,11 @@ class Watch:
         return int(self._result.unchecked)
 
     @property
+    def has_atomics(self) -> bool:
+        """Whether threads accessed buffers atomically; known after :meth:`finish`."""
+        return bool(self._result.has_atomics)
+
+    @property
     def bytes(self) -> int:
         """Of memory that the analysis takes; known after :meth:`finish`."""
         return int(self._result.bytes)
@@ -134,6 +147,12 @@ class Watch:
         """Who was the last to write the byte, or to change it atomically; None: it is not known."""
         found = ffi.new("dmlk_shader_side *")
         return _side(found) if lib.dmlk_shader_last_writer(self.pointer, host, found) else None
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether nothing is known, and the dispatch is to be run once more, not in parts, on the memory as
+        it was; known after :meth:`finish`."""
+        return bool(self._result.is_doubtful)
 
     def read(self, host: int, size: int) -> list[Pattern]:
         """The bytes of [host, host + size) that were read before the dispatch wrote them."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .events import MAYBE_READ, READ, WRITE, Access, Footprint, Place
 from .faults import GpuFault
 from .formats import number_type
-from .group_orders import contents, restore
+from .group_orders import Contents, contents, restore
 from .kernels import ffi, lib
 from .memory import Memory
 from .shader_views import number_type_in
@@ -58,16 +58,30 @@ class Ahead:
         self.written = joined_spans(written)
         self._before = contents(self.written)
         self._after: list[bytes] = []
+        self._has_run = False
 
-    def watch(self, call: Any, code: WatchedCode) -> Watch:
-        """Makes a ``_Call`` run the watched code."""
-        watch = code.watch()
-        call.call.run = ffi.cast("dmlk_shader_group *", code.address)
-        call.call.shared_bytes, call.call.frame_bytes = code.shared_bytes, code.frame_bytes
-        call.call.watch = watch.pointer
+    def before(self) -> Contents:
+        """What the memory holds before the next run."""
+        contents_now = contents(self.written) if self._has_run else self._before
+        self._has_run = True
+        return contents_now
+
+    def run(self, call: Any, code: WatchedCode, limit: float, before: Contents) -> tuple[int, bool, Watch]:
+        """Runs a ``_Call``, watched: in parts, and if that leaves doubts once more, one group after another.
+
+        ``before``: what the memory holds.  Returns the status, whether it was stopped after ``limit`` seconds,
+        and what watched it.
+        """
+        call.set_code(code, code.shared_bytes)
         for number in range(len(call.program.ranges)):
             _mark_read_only(call.ranges[number].views, call.ranges[number].count, self.written)
-        return watch
+        status, is_late, watch = _run(call, code, limit, in_parts=True)
+        if watch.doubtful and (status != lib.DMLK_STOPPED or is_late):  # the host wants no other run
+            restore(self.written, before)
+            call.fault.kind = 0
+            status, is_late, watch = _run(call, code, limit, in_parts=False)
+        self._add(watch, call)
+        return status, is_late, watch
 
     def take_back(self) -> None:
         """Keeps what was written, and restores the memory."""
@@ -87,11 +101,10 @@ class Ahead:
         found = tuple(self.findings), self.views, self.dropped, self.unchecked
         return Watched(*place, self.program, *found)
 
-    def add(self, watch: Watch, call: Any) -> None:
+    def _add(self, watch: Watch, call: Any) -> None:
         """A dispatch has run; ``call`` is its ``_Call``.  Of several, the first that has findings is told."""
-        findings = watch.finish()
         if not self.findings:
-            self.tell(findings, call)
+            self.tell(watch.findings, call)
         self.dropped += watch.dropped
         self.unchecked += watch.unchecked
         self.accesses += accesses_of(watch, self.spans)
@@ -112,6 +125,16 @@ class Ahead:
         else:
             number = number_type(view.format) or "UINT32"
         return WatchedView(operand, index, next(inside, 0), view.bytes, view.stride, number)
+
+
+def _run(call: Any, code: WatchedCode, limit: float, *, in_parts: bool) -> tuple[int, bool, Watch]:
+    """The status, whether it was stopped after ``limit`` seconds, and what watched it."""
+    watch = code.watch(in_parts=in_parts)
+    is_late = ffi.new("int *")
+    call.call.watch = watch.pointer
+    status = lib.dmlk_run_shader_within(call.call, limit, is_late)
+    watch.finish()
+    return status, bool(is_late[0]), watch
 
 
 def _mark_read_only(views: Any, count: int, written: Sequence[tuple[int, int]]) -> None:

@@ -6,6 +6,7 @@
 #include "cancellation.h"
 #include "parallel.h"
 #include "scratch.h"
+#include "watch.h"
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 #endif
@@ -14,7 +15,7 @@ typedef struct shader_run {
     const dmlk_shader_call *call;
     uint64_t groups;
     uint64_t step, start; /* group i of the order is group (start + step * i) % groups */
-    _Atomic bool failed;
+    _Atomic bool failed, doubtful; /* doubtful: see watch_parts.c */
 } shader_run;
 
 #define FTZ_DAZ 0x8040u
@@ -65,9 +66,10 @@ static void run_group(const dmlk_shader_call *call, uint64_t number, uint8_t *sh
 }
 
 static void run_part(int64_t begin, int64_t end, int part, void *context) {
-    (void)part;
     shader_run *run = context;
-    const dmlk_shader_call *call = run->call;
+    dmlk_shader_call own = *run->call;
+    const dmlk_shader_call *call = &own;
+    own.watch = dmlk_watch_of_part(own.watch, part);
     const uint64_t shared_bytes = (call->shared_bytes + 63) & ~UINT64_C(63);
     uint8_t *memory = dmlk_take((int64_t)(shared_bytes + call->frame_bytes + 64));
     if (memory == NULL) {
@@ -77,11 +79,15 @@ static void run_part(int64_t begin, int64_t end, int part, void *context) {
     memset(memory, 0, shared_bytes);
     const uint64_t before = flush_denormals(call->flush != 0);
     int64_t work = 0;
-    for (int64_t i = begin; i < end && !has_fault(call) && !run->failed && !dmlk_stopped(&work, 1024); i++) {
+    for (int64_t i = begin; i < end && !has_fault(call) && !run->failed && !run->doubtful && !dmlk_stopped(&work, 1024);
+         i++) {
         const uint64_t place = call->backwards ? run->groups - 1 - (uint64_t)i : (uint64_t)i;
         const uint64_t turn = (uint64_t)((unsigned __int128)run->step * place % run->groups);
         const uint64_t number = (run->start + turn) % run->groups;
         run_group(call, number, memory, memory + shared_bytes);
+        if (own.watch != run->call->watch && dmlk_has_doubt(own.watch)) {
+            run->doubtful = true;
+        }
     }
     restore(before);
     dmlk_give(memory);
@@ -90,7 +96,7 @@ static void run_part(int64_t begin, int64_t end, int part, void *context) {
 static uint64_t common_divisor(uint64_t a, uint64_t b) { return b == 0 ? a : common_divisor(b, a % b); }
 
 int dmlk_run_shader(const dmlk_shader_call *call) {
-    shader_run run = {call, (uint64_t)call->groups[0] * call->groups[1] * call->groups[2], 1, 0, false};
+    shader_run run = {call, (uint64_t)call->groups[0] * call->groups[1] * call->groups[2], 1, 0, false, false};
     if (run.groups == 0) {
         return DMLK_OK;
     }
@@ -104,9 +110,17 @@ int dmlk_run_shader(const dmlk_shader_call *call) {
     dmlk_watch watch;
     dmlk_watch_begin(&watch);
     const int64_t groups = (int64_t)run.groups;
-    const bool is_serial = call->watch != NULL || call->backwards;
-    dmlk_parallel(groups, is_serial ? 1 : dmlk_parts(groups, 8), run_part, &run);
+    const bool in_parts = dmlk_is_in_parts(call->watch);
+    const bool is_serial = (call->watch != NULL && !in_parts) || call->backwards;
+    const int parts = is_serial ? 1 : dmlk_parts(groups, 8);
+    run.failed = in_parts && parts > 1 && !dmlk_divide_watch(call->watch, parts);
+    if (!run.failed) {
+        dmlk_parallel(groups, parts, run_part, &run);
+    }
     const bool stopped = dmlk_watch_end(&watch);
+    if (in_parts && parts > 1) {
+        dmlk_join_watch(call->watch, !run.failed && !run.doubtful && !stopped && !has_fault(call));
+    }
     return run.failed        ? DMLK_OUT_OF_MEMORY
            : has_fault(call) ? DMLK_OUT_OF_RANGE
            : stopped         ? DMLK_STOPPED

@@ -14,6 +14,7 @@
 /* cffi: begin */
 
 #define DMLK_MOST_LANES 64
+#define DMLK_MOST_SHARED 32768 /* bytes of groupshared memory that D3D12 gives a group */
 
 /* Flags of a view.  All have one of CBV, SRV and UAV, unless they are UNUSABLE. */
 #define DMLK_SHADER_ROOT 1     /* a root descriptor, which D3D12 does not bound: an access outside stops the dispatch */

@@ -66,12 +66,19 @@ static dmlk_shader_side side_of(const dmlk_shader_watch *watch, dmlk_record reco
     return side;
 }
 
+/* The last access that has changed the byte of the page; 0: none. */
+static dmlk_record last_change_at(const dmlk_shader_watch *watch, const dmlk_page *page, uint32_t at) {
+    const uint32_t line = at / DMLK_LINE;
+    if ((page->in_cells >> line & 1) != 0) {
+        return dmlk_last_change(watch, &page->cells[at >> page->shift]);
+    }
+    const dmlk_record first = page->lines == NULL ? 0 : dmlk_last_change(watch, &page->lines[line]);
+    return first == 0 ? 0 : first + at % DMLK_LINE / 4 * DMLK_THREAD_STEP;
+}
+
 int dmlk_shader_last_writer(const dmlk_shader_watch *watch, uint64_t address, dmlk_shader_side *writer) {
     const dmlk_page *page = dmlk_page_with(&watch->pages, address);
-    const dmlk_record last =
-        page == NULL || page->cells == NULL
-            ? 0
-            : dmlk_last_change(watch, &page->cells[address % DMLK_PAGE >> page->shift]);
+    const dmlk_record last = page == NULL ? 0 : last_change_at(watch, page, address % DMLK_PAGE);
     if (last == 0) {
         return 0;
     }
@@ -100,15 +107,7 @@ static dmlk_shader_side side_at(const dmlk_watched_wave *wave, uint32_t thread, 
 
 /* --- sites --- */
 
-static bool is_site(const dmlk_site *a, const dmlk_site *b) {
-    return a->line == b->line && a->kind == b->kind && a->view == b->view && a->bytes == b->bytes &&
-           a->phase == b->phase && a->known == b->known;
-}
-
-uint32_t dmlk_find_site(dmlk_shader_watch *watch, const dmlk_site *site) {
-    if (is_site(&watch->sites[watch->last_site], site)) {
-        return watch->last_site;
-    }
+uint32_t dmlk_look_up_site(dmlk_shader_watch *watch, const dmlk_site *site) {
     uint32_t slot = (site->line * 31 + site->kind * 7 + site->view * 131 + site->bytes * 17 + site->phase) % DMLK_SITES;
     for (uint32_t tries = 0; tries < DMLK_SITES; tries++, slot = (slot + 1) % DMLK_SITES) {
         dmlk_site *at = &watch->sites[slot];
@@ -116,7 +115,7 @@ uint32_t dmlk_find_site(dmlk_shader_watch *watch, const dmlk_site *site) {
             *at = *site;
             at->used = true;
         }
-        if (slot != 0 && is_site(at, site)) {
+        if (slot != 0 && dmlk_is_site(at, site)) {
             return watch->last_site = slot;
         }
     }
@@ -265,12 +264,14 @@ static void touch_page(const struct hook *hook, const struct part *part, bool is
         return;
     }
     const uint32_t shift = shift_of(address, part->bytes);
-    if ((page->cells == NULL || shift < page->shift || (part->value != NULL && page->values == NULL)) &&
-        !dmlk_prepare_page(watch, page, shift, part->value != NULL)) {
+    const bool is_ready = dmlk_is_prepared(page, shift, part->value != NULL) ||
+                          dmlk_prepare_page(watch, page, shift, part->value != NULL);
+    dmlk_cell *cells = is_ready ? dmlk_cells_with(watch, page, first, part->bytes) : NULL;
+    if (cells == NULL) {
         watch->result.unchecked++;
         return;
     }
-    touch_cells(hook, part, page->cells, page->values, page->shift, first);
+    touch_cells(hook, part, cells, page->values, page->shift, first);
 }
 
 /* An access inside of a view; in most cases in one page. */
@@ -370,8 +371,11 @@ static bool access_words(const struct hook *hook, const dmlk_shader_view *view, 
         return false;
     }
     dmlk_page *page = dmlk_page_at(watch, address);
-    if (page == NULL || (!is_read_only && (page->cells == NULL || page->shift != 2 ||
-                                           (values != NULL && page->values == NULL)))) {
+    if (page == NULL || (!is_read_only && (page->shift != 2 || !dmlk_is_prepared(page, 2, values != NULL)))) {
+        return false;
+    }
+    dmlk_cell *cells = is_read_only ? NULL : dmlk_cells_with(watch, page, first, (uint32_t)bytes);
+    if (!is_read_only && cells == NULL) {
         return false;
     }
     dmlk_mark(page, first, (uint32_t)bytes, hook->class);
@@ -388,7 +392,7 @@ static bool access_words(const struct hook *hook, const dmlk_shader_view *view, 
         part.record = dmlk_record_of(order->start + order->fences[thread], thread, number, hook->class);
         part.offset = offset + 4 * i;
         part.value = values == NULL ? NULL : values + 4 * ((uint64_t)lane + i);
-        touch_cells(hook, &part, page->cells, page->values, 2, first + 4 * i);
+        touch_cells(hook, &part, cells, page->values, 2, first + 4 * i);
     }
     return true;
 }
@@ -597,6 +601,7 @@ void dmlk_shader_shared(const dmlk_shader_call *call, dmlk_watched_wave *wave, u
         .watch = call->watch, .wave = wave, .line = line, .class = kind, .bytes = bytes, .is_shared = true};
     if (dmlk_enter(call->watch, wave)) {
         access_shared(&hook, offsets, NULL, mask);
+        dmlk_tell_known(call->watch, wave, false);
     }
 }
 
@@ -610,6 +615,7 @@ void dmlk_shader_shared_stored(const dmlk_shader_call *call, dmlk_watched_wave *
                         .is_shared = true};
     if (dmlk_enter(call->watch, wave)) {
         access_shared(&hook, offsets, values, mask);
+        dmlk_tell_known(call->watch, wave, false);
     }
 }
 
@@ -627,7 +633,7 @@ static void fence(dmlk_order *order, uint32_t thread, bool fences, bool waits, u
     order->fences[thread] += fences;
     order->most = order->fences[thread] > order->most ? order->fences[thread] : order->most;
     if (waits) {
-        order->released[thread][barrier % 2] = order->start + order->fences[thread];
+        order->released[barrier % 2][thread] = order->start + order->fences[thread];
     }
 }
 
@@ -639,7 +645,7 @@ static void fence_wave(dmlk_order *order, uint32_t first, uint32_t count, bool f
     }
     order->most = now > order->most ? now : order->most;
     for (uint32_t i = first; waits && i < first + count; i++) {
-        order->released[i][barrier % 2] = order->start + now;
+        order->released[barrier % 2][i] = order->start + now;
     }
 }
 
@@ -693,6 +699,7 @@ void dmlk_shader_barrier(const dmlk_shader_call *call, dmlk_watched_wave *wave, 
     }
     mask &= dmlk_lanes_of(watch, wave);
     fence_lanes(watch, wave, flags, mask);
+    dmlk_tell_known(watch, wave, true);
     if ((flags & DMLK_SHADER_SYNC) != 0 && mask != 0) {
         come_to_barrier(watch, wave, line, mask);
     }
@@ -754,6 +761,7 @@ void dmlk_shader_watch_free(dmlk_shader_watch *watch) {
         dmlk_free_pages(&watch->pages);
         dmlk_free_wide_cells(&watch->wide);
         dmlk_free_atomics(&watch->atomics);
+        dmlk_free_parts(watch);
         free(watch->sites);
         free(watch->starts);
         free(watch->syncs);
@@ -771,5 +779,6 @@ void dmlk_shader_watch_finish(dmlk_shader_watch *watch, dmlk_shader_watch_result
         end_group(watch);
     }
     watch->result.bytes = watch->bytes;
+    watch->result.has_atomics = watch->has_atomics;
     *result = watch->result;
 }

@@ -2,7 +2,8 @@
  *
  * The checked code of a shader calls one hook for each memory operation, barrier and wave operation of a wave, before
  * the operation.  The groups of a watched dispatch run one after another on one thread: everything found is the same
- * in each run, and the analysis is exact (decision 0048). */
+ * in each run, and the analysis is exact (decision 0048).  Before that, several threads may try whether anything is to be
+ * found at all (decision 0050). */
 #ifndef DMLK_WATCH_H
 #define DMLK_WATCH_H
 
@@ -24,7 +25,16 @@ typedef struct dmlk_watched_wave {
     uint32_t group[3]; /* SV_GroupID */
     uint32_t first;    /* SV_GroupIndex of lane 0 */
     uint32_t lanes;
-    uint32_t phase; /* group barriers that the wave has passed */
+
+    /* What the code need not tell, until it tells the next access of groupshared memory, or another wave runs.
+     * known: a bit for each word, whose reads by any lanes change nothing.
+     * simple: a bit for each of 64 words from simple_first on: a read of one by all lanes, at line simple_line, does nothing
+     * but set its two records at cells[2 * word] to pair.
+     * The code begins with no bits. */
+    uint32_t simple_line, simple_first, reserved;
+    const uint64_t *known;
+    uint64_t simple, pair[2];
+    uint64_t *cells;
 } dmlk_watched_wave;
 
 typedef enum dmlk_shader_found {
@@ -75,6 +85,8 @@ typedef struct dmlk_shader_watch_options {
     uint64_t shared_bytes;
     uint64_t most_findings;   /* that are kept; more are counted */
     uint64_t most_bytes;      /* of memory for the analysis of buffers; accesses beyond it are not compared */
+    uint32_t in_parts;        /* 1: the groups may run on several threads; see is_doubtful */
+    uint32_t reserved;
 } dmlk_shader_watch_options;
 
 /* What a watch knows at the end. */
@@ -84,6 +96,9 @@ typedef struct dmlk_shader_watch_result {
     uint64_t dropped;   /* findings that were not kept */
     uint64_t unchecked; /* accesses that were not compared with others: no memory left */
     uint64_t bytes;     /* of memory that the analysis takes */
+    uint32_t is_doubtful; /* of a watch in parts: nothing is known; what was written is to be taken back, and the
+                           * dispatch run once more with a watch that is not */
+    uint32_t has_atomics; /* buffers were accessed atomically */
 } dmlk_shader_watch_result;
 
 /* NULL: a bad option, or no memory. */
@@ -135,5 +150,17 @@ void dmlk_shader_lanes(const dmlk_shader_call *call, dmlk_watched_wave *wave, ui
                        const uint32_t *read_lanes, uint64_t mask);
 
 /* cffi: end */
+
+/* --- for run.c: a watch in parts --- */
+
+/* Makes a watch for each part.  False: no memory. */
+bool dmlk_divide_watch(dmlk_shader_watch *watch, int parts);
+bool dmlk_is_in_parts(const dmlk_shader_watch *watch);
+/* That of the part; the watch itself if it is not divided. */
+dmlk_shader_watch *dmlk_watch_of_part(dmlk_shader_watch *watch, int part);
+/* Whether what a part did so far may depend on other groups, or something was found. */
+bool dmlk_has_doubt(const dmlk_shader_watch *watch);
+/* After the parts; has_ended: all groups of the dispatch have. */
+void dmlk_join_watch(dmlk_shader_watch *watch, bool has_ended);
 
 #endif

@@ -103,6 +103,7 @@ static void acquire(dmlk_shader_watch *watch, uint64_t address, uint32_t thread)
 }
 
 void dmlk_note_atomic(dmlk_shader_watch *watch, uint64_t address, uint32_t thread) {
+    watch->has_atomics = true;
     acquire(watch, address, thread);
     if (watch->buffers.most > 0) {
         release(watch, address, thread);

@@ -126,24 +126,18 @@ static bool is_released(const dmlk_touch *touch, dmlk_record earlier) {
     if (watch->arrived[other] < passed) {
         return true; /* it did not come to the barrier, which is reported: what follows from that is not */
     }
-    return dmlk_clock_of(earlier) < touch->order->released[other][passed % 2];
+    return dmlk_clock_of(earlier) < touch->order->released[passed % 2][other];
 }
 
-uint64_t dmlk_safe_clock(const dmlk_shader_watch *watch, dmlk_order *order, uint32_t thread) {
-    const uint32_t passed = watch->arrived[thread];
-    if (passed == 0) {
-        return order->start;
+uint64_t dmlk_find_safe_clock(const dmlk_shader_watch *watch, dmlk_order *order, uint32_t passed) {
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < watch->options.threads; i++) {
+        const uint64_t clock = order->released[passed % 2][i];
+        least = watch->arrived[i] >= passed && clock < least ? clock : least;
     }
-    if (order->safe_passed != passed) {
-        uint64_t least = UINT64_MAX;
-        for (uint32_t i = 0; i < watch->options.threads; i++) {
-            const uint64_t clock = order->released[i][passed % 2];
-            least = watch->arrived[i] >= passed && clock < least ? clock : least;
-        }
-        order->safe_passed = passed;
-        order->safe = least;
-    }
-    return order->safe;
+    order->safe_passed = passed;
+    order->safe = least;
+    return least;
 }
 
 /* Whether the earlier access is of the same thread, or ordered before the touch. */

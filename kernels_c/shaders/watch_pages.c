@@ -117,6 +117,37 @@ dmlk_page *dmlk_find_page(dmlk_shader_watch *watch, uint64_t address) {
     return *entry;
 }
 
+/* Adds the footprint of another page; whether no byte that is written in one of them is touched in the other. */
+static bool join_page(dmlk_page *page, const dmlk_page *other) {
+    uint64_t meets = 0;
+    for (int i = 0; i < DMLK_PAGE_WORDS; i++) {
+        meets |= (page->written[i] & (other->read[i] | other->written[i])) | (page->read[i] & other->written[i]);
+        page->read[i] |= other->read[i];
+        page->written[i] |= other->written[i];
+    }
+    return meets == 0;
+}
+
+bool dmlk_join_pages(dmlk_pages *pages, const dmlk_pages *others) {
+    for (uint64_t i = 0; i < others->room; i++) {
+        dmlk_page *other = others->table[i];
+        if (other == NULL) {
+            continue;
+        }
+        if (2 * pages->count >= pages->room && !grow_table(pages)) {
+            return false;
+        }
+        dmlk_page **entry = entry_of(pages->table, pages->room, other->number);
+        if (*entry == NULL) {
+            *entry = other;
+            pages->count++;
+        } else if (!join_page(*entry, other)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Makes the cells of a page smaller. */
 static bool split_cells(dmlk_shader_watch *watch, dmlk_page *page, uint32_t shift) {
     const uint32_t by = page->shift - shift, count = (uint32_t)DMLK_PAGE >> page->shift;
@@ -134,6 +165,26 @@ static bool split_cells(dmlk_shader_watch *watch, dmlk_page *page, uint32_t shif
     return true;
 }
 
+bool dmlk_add_cells(dmlk_shader_watch *watch, dmlk_page *page, uint64_t lines) {
+    if (page->cells == NULL) {
+        page->cells = dmlk_take_shadow(watch, ((uint64_t)DMLK_PAGE >> page->shift) * sizeof *page->cells);
+        if (page->cells == NULL) {
+            return false;
+        }
+    }
+    page->in_cells |= lines;
+    for (; lines != 0 && page->lines != NULL; lines &= lines - 1) {
+        const uint32_t number = (uint32_t)__builtin_ctzll(lines);
+        const dmlk_cell line = page->lines[number];
+        for (uint32_t i = 0; i < DMLK_LINE_CELLS; i++) {
+            dmlk_cell *cell = &page->cells[number * DMLK_LINE_CELLS + i];
+            cell->a = line.a == 0 ? 0 : line.a + i * DMLK_THREAD_STEP;
+            cell->b = line.b == 0 ? 0 : line.b + i * DMLK_THREAD_STEP;
+        }
+    }
+    return true;
+}
+
 bool dmlk_prepare_page(dmlk_shader_watch *watch, dmlk_page *page, uint32_t shift, bool values) {
     if (values && page->values == NULL) {
         page->values = dmlk_take_shadow(watch, DMLK_PAGE);
@@ -141,12 +192,16 @@ bool dmlk_prepare_page(dmlk_shader_watch *watch, dmlk_page *page, uint32_t shift
             return false;
         }
     }
-    if (page->cells == NULL) {
-        page->shift = shift < page->shift ? shift : page->shift;
-        page->cells = dmlk_take_shadow(watch, ((uint64_t)DMLK_PAGE >> page->shift) * sizeof *page->cells);
-        return page->cells != NULL;
+    if (page->lines == NULL && page->cells == NULL) {
+        if (shift < page->shift) {
+            page->shift = shift;
+            return dmlk_add_cells(watch, page, UINT64_MAX);
+        }
+        page->lines = dmlk_take_shadow(watch, DMLK_PAGE / DMLK_LINE * sizeof *page->lines);
+        return page->lines != NULL;
     }
-    return shift >= page->shift || split_cells(watch, page, shift);
+    return shift >= page->shift ||
+           ((~page->in_cells == 0 || dmlk_add_cells(watch, page, ~page->in_cells)) && split_cells(watch, page, shift));
 }
 
 /* --- footprints --- */

@@ -30,7 +30,6 @@ static uint32_t site_of(const struct row *row, uint32_t view) {
 
 /* --- cells of a row; the threads of a wave have the same clock, so that their records are a step apart, too --- */
 
-#define THREAD_STEP (UINT64_C(1) << 14)
 #define SITE_BITS ((uint64_t)(DMLK_SITES - 1) << 2)
 #define CLOCK_AND_CLASS (UINT64_MAX << 24 | 3)
 
@@ -46,7 +45,7 @@ static bool are_empty(const dmlk_cell *cells, uint32_t count) {
 static bool have_only(const dmlk_cell *cells, uint32_t count, dmlk_record record) {
     uint64_t other = 0;
     for (uint32_t i = 0; i < count; i++) {
-        other |= ((cells[i].a ^ (record + i * THREAD_STEP)) & ~SITE_BITS) | cells[i].b;
+        other |= ((cells[i].a ^ (record + i * DMLK_THREAD_STEP)) & ~SITE_BITS) | cells[i].b;
     }
     return other == 0;
 }
@@ -66,7 +65,7 @@ static bool are_read_by_another(const dmlk_cell *cells, uint32_t count, dmlk_rec
     const uint32_t thread = dmlk_thread_of(read), first = dmlk_thread_of(cells[0].a);
     uint64_t other = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const dmlk_record expected = ((read & CLOCK_AND_CLASS) | (uint64_t)first << 14) + i * THREAD_STEP;
+        const dmlk_record expected = ((read & CLOCK_AND_CLASS) | (uint64_t)first << 14) + i * DMLK_THREAD_STEP;
         other |= ((cells[i].a ^ expected) & ~SITE_BITS) | cells[i].b;
     }
     return first != thread && first + count <= DMLK_MOST_THREADS && other == 0;
@@ -86,30 +85,31 @@ static bool are_past(const dmlk_cell *cells, uint32_t count, dmlk_record begin) 
 
 static void set_first(dmlk_cell *cells, uint32_t count, dmlk_record record) {
     for (uint32_t i = 0; i < count; i++) {
-        cells[i].a = record + i * THREAD_STEP;
+        cells[i].a = record + i * DMLK_THREAD_STEP;
     }
 }
 
-static void clear_second(dmlk_cell *cells, uint32_t count) {
+static void set_only(dmlk_cell *cells, uint32_t count, dmlk_record record) {
     for (uint32_t i = 0; i < count; i++) {
-        cells[i].b = 0;
+        cells[i] = (dmlk_cell){record + i * DMLK_THREAD_STEP, 0};
     }
 }
 
 static void set_second(dmlk_cell *cells, uint32_t count, dmlk_record record) {
     for (uint32_t i = 0; i < count; i++) {
-        cells[i].b = record + i * THREAD_STEP;
+        cells[i].b = record + i * DMLK_THREAD_STEP;
     }
 }
 
-/* Compares and keeps accesses of words, one cell for each lane; `start`: see dmlk_meet_quickly. */
-static void meet_each(const struct row *row, dmlk_cell *cells, uint8_t *kept, dmlk_record record, uint64_t start,
-                      uint64_t offset, bool is_shared) {
-    for (uint32_t i = 0; i < row->count; i++) {
-        if (!dmlk_meet_quickly(&cells[i], record + i * THREAD_STEP, start, is_shared)) {
+/* Compares and keeps accesses of words by lanes `lane` to `end` - 1.  Lane 0 has the first cell, `kept` value, `record`
+ * and `offset`; `start`: see dmlk_meet_quickly. */
+static void meet_each(const struct row *row, uint32_t lane, uint32_t end, dmlk_cell *cells, uint8_t *kept,
+                      dmlk_record record, uint64_t start, uint64_t offset, bool is_shared) {
+    for (uint32_t i = lane; i < end; i++) {
+        if (!dmlk_meet_quickly(&cells[i], record + i * DMLK_THREAD_STEP, start, is_shared)) {
             const dmlk_touch touch = {.watch = row->watch,
                                       .order = is_shared ? &row->watch->shared : &row->watch->buffers,
-                                      .record = record + i * THREAD_STEP,
+                                      .record = record + i * DMLK_THREAD_STEP,
                                       .offset = offset + 4 * (uint64_t)i,
                                       .value = row->values == NULL ? NULL : row->values + 4 * i,
                                       .kept = kept == NULL ? NULL : kept + 4 * i,
@@ -122,23 +122,61 @@ static void meet_each(const struct row *row, dmlk_cell *cells, uint8_t *kept, dm
 
 /* --- buffers --- */
 
-static void meet_buffer(const struct row *row, const dmlk_shader_view *view, dmlk_page *page, uint64_t offset) {
-    const uint32_t first = ((uintptr_t)view->base + offset) % DMLK_PAGE, count = row->count;
-    const dmlk_record record = record_of(row, &row->watch->buffers, 0, site_of(row, view->id));
-    dmlk_cell *cells = &page->cells[first / 4];
-    uint8_t *kept = page->values == NULL ? NULL : page->values + first;
-    const uint32_t class = dmlk_class_of(cells[0].a);
+/* The cells begin with that of lane 0. */
+static void meet_cells(const struct row *row, dmlk_cell *cells, uint8_t *kept, dmlk_record record, uint64_t offset) {
+    const uint32_t class = dmlk_class_of(cells[0].a), count = row->count;
     if (are_empty(cells, count)) {
         set_first(cells, count, record);
     } else if ((class == DMLK_SHADER_READ || class == DMLK_SHADER_WRITE) &&
                have_only(cells, count, (record & ~UINT64_C(3)) | class)) {
         (class == row->class ? set_first : set_second)(cells, count, record);
     } else {
-        meet_each(row, cells, kept, record, row->watch->buffers.start, offset, false);
+        meet_each(row, 0, count, cells, kept, record, row->watch->buffers.start, offset, false);
+    }
+}
+
+/* Whole lines, from `first` of the page on.  What one cell of a line would become, all do: their records differ from
+ * `record` and those of the next threads alike. */
+static void meet_lines(const struct row *row, dmlk_page *page, uint32_t first, uint8_t *kept, dmlk_record record,
+                       uint64_t offset) {
+    dmlk_shader_watch *watch = row->watch;
+    const uint64_t start = watch->buffers.start;
+    for (uint32_t lane = 0; lane < row->count; lane += DMLK_LINE_CELLS) {
+        const uint32_t at = first + 4 * lane, line = at / DMLK_LINE;
+        if ((page->in_cells >> line & 1) == 0 &&
+            dmlk_meet_quickly(&page->lines[line], record + lane * DMLK_THREAD_STEP, start, false)) {
+            continue;
+        }
+        dmlk_cell *cells = dmlk_cells_with(watch, page, at, DMLK_LINE);
+        if (cells == NULL) {
+            watch->result.unchecked += DMLK_LINE_CELLS;
+            continue;
+        }
+        meet_each(row, lane, lane + DMLK_LINE_CELLS, &cells[first / 4], kept, record, start, offset, false);
+    }
+}
+
+/* False: no memory, and nothing was done. */
+static bool meet_buffer(const struct row *row, const dmlk_shader_view *view, dmlk_page *page, uint64_t offset) {
+    dmlk_shader_watch *watch = row->watch;
+    const uint32_t first = ((uintptr_t)view->base + offset) % DMLK_PAGE, count = row->count;
+    const bool are_lines = first % DMLK_LINE == 0 && count % DMLK_LINE_CELLS == 0;
+    dmlk_cell *cells = are_lines ? NULL : dmlk_cells_with(watch, page, first, 4 * count);
+    if (!are_lines && cells == NULL) {
+        return false;
+    }
+    dmlk_mark(page, first, 4 * count, row->class);
+    const dmlk_record record = record_of(row, &watch->buffers, 0, site_of(row, view->id));
+    uint8_t *kept = page->values == NULL ? NULL : page->values + first;
+    if (are_lines) {
+        meet_lines(row, page, first, kept, record, offset);
+    } else {
+        meet_cells(row, &cells[first / 4], kept, record, offset);
     }
     if (row->values != NULL) {
         memcpy(kept, row->values, 4 * (size_t)count);
     }
+    return true;
 }
 
 /* False: it is not as simple as that, and nothing was done. */
@@ -159,15 +197,16 @@ static bool access_buffer(const struct row *row, const dmlk_shader_view *view, u
         return false;
     }
     dmlk_page *page = dmlk_page_at(watch, address);
-    if (page == NULL || (!is_read_only && (page->cells == NULL || page->shift != 2 ||
-                                           (row->values != NULL && page->values == NULL)))) {
+    if (page == NULL || (!is_read_only && page->shift != 2)) {
         return false;
     }
-    dmlk_mark(page, first, (uint32_t)bytes, row->class);
-    if (!is_read_only) {
-        meet_buffer(row, view, page, offset);
+    if (is_read_only) {
+        dmlk_mark(page, first, (uint32_t)bytes, row->class);
+        return true;
     }
-    return true;
+    const bool values = row->values != NULL;
+    return (dmlk_is_prepared(page, 2, values) || dmlk_prepare_page(watch, page, 2, values)) &&
+           meet_buffer(row, view, page, offset);
 }
 
 static struct row row_of(const dmlk_shader_call *call, dmlk_watched_wave *wave, uint64_t mask) {
@@ -221,33 +260,6 @@ static bool look_at_words(dmlk_shader_watch *watch, uint32_t offset, uint32_t by
     return missing == 0;
 }
 
-/* A read of one word by two lanes or more.  False: it is not as simple as that, and nothing was done. */
-static bool read_word(dmlk_shader_watch *watch, const dmlk_watched_wave *wave, uint32_t line, uint32_t offset,
-                      uint64_t mask) {
-    if (offset % 4 != 0 || offset >= watch->options.shared_bytes || watch->options.shared_bytes - offset < 4 ||
-        watch->shared_shift != 2 || watch->is_uneven || (mask & (mask - 1)) == 0 ||
-        (~watch->shared_written[offset / 64] >> offset % 64 & 15) != 0) {
-        return false;
-    }
-    dmlk_cell *cell = &watch->shared_cells[offset / 4];
-    const uint64_t clock = watch->shared.start + watch->shared.fences[wave->first];
-    if (are_read_by_two(cell, 1, dmlk_record_of(clock, 0, 0, DMLK_SHADER_READ))) {
-        return true;
-    }
-    const uint64_t begin = dmlk_safe_clock(watch, &watch->shared, wave->first) << 24;
-    const bool is_wide = cell->a != 0 && dmlk_class_of(cell->a) == 0;
-    if (is_wide || cell->a >= begin || cell->b >= begin) {
-        return false;
-    }
-    const dmlk_site site = {.line = line, .kind = DMLK_SHADER_READ, .bytes = 4};
-    const uint32_t number = dmlk_find_site(watch, &site), first = wave->first + (uint32_t)__builtin_ctzll(mask);
-    const uint32_t second = wave->first + (uint32_t)__builtin_ctzll(mask & (mask - 1));
-    dmlk_forget_known(watch, wave, DMLK_SHADER_READ);
-    *cell = (dmlk_cell){dmlk_record_of(clock, first, number, DMLK_SHADER_READ),
-                        dmlk_record_of(clock, second, number, DMLK_SHADER_READ)};
-    return true;
-}
-
 /* Whether the words of a row are known to have two reads with the clock of the wave, and nothing else. */
 static bool is_known(const dmlk_shader_watch *watch, const dmlk_watched_wave *wave, uint32_t offset, uint32_t count) {
     const uint64_t word = offset / 4, shift = word % 64;
@@ -259,7 +271,7 @@ static bool is_known(const dmlk_shader_watch *watch, const dmlk_watched_wave *wa
 }
 
 /* Remembers that. */
-static void know(dmlk_shader_watch *watch, const dmlk_watched_wave *wave, uint32_t offset, uint32_t count) {
+static inline void know(dmlk_shader_watch *watch, const dmlk_watched_wave *wave, uint32_t offset, uint32_t count) {
     const uint64_t clock = watch->shared.start + watch->shared.fences[wave->first], word = offset / 4;
     if (clock != watch->shared_known_clock) {
         memset(watch->shared_known, 0, (watch->options.shared_bytes / 256 + 1) * sizeof *watch->shared_known);
@@ -268,6 +280,60 @@ static void know(dmlk_shader_watch *watch, const dmlk_watched_wave *wave, uint32
     if (word % 64 + count <= 64) {
         watch->shared_known[word / 64] |= dmlk_ones(count) << word % 64;
     }
+}
+
+/* Tells the wave, all of whose lanes have read a word at that line, of the other words that are simple with it. */
+static void tell_simple(dmlk_watched_wave *wave, uint32_t line, uint32_t word, dmlk_cell *cells) {
+    wave->simple = dmlk_ones(DMLK_LINE_CELLS);
+    wave->simple_line = line;
+    wave->simple_first = word / DMLK_LINE_CELLS * DMLK_LINE_CELLS;
+    wave->pair[0] = cells[word].a;
+    wave->pair[1] = cells[word].b;
+    wave->cells = &cells->a;
+}
+
+/* A read of one word by two lanes or more.  False: it is not as simple as that, and nothing was done. */
+static bool read_word(dmlk_shader_watch *watch, dmlk_watched_wave *wave, uint32_t line, uint32_t offset,
+                      uint64_t mask) {
+    if (offset % 4 != 0 || offset >= watch->options.shared_bytes || watch->options.shared_bytes - offset < 4 ||
+        watch->shared_shift != 2 || watch->is_uneven || (mask & (mask - 1)) == 0 ||
+        (~watch->shared_written[offset / 64] >> offset % 64 & 15) != 0) {
+        return false;
+    }
+    dmlk_cell *cell = &watch->shared_cells[offset / 4];
+    const uint64_t clock = watch->shared.start + watch->shared.fences[wave->first];
+    if (are_read_by_two(cell, 1, dmlk_record_of(clock, 0, 0, DMLK_SHADER_READ))) {
+        know(watch, wave, offset, 1);
+        dmlk_tell_known(watch, wave, false);
+        return true;
+    }
+    const uint64_t begin = dmlk_safe_clock(watch, &watch->shared, wave->first) << 24;
+    const bool is_wide = cell->a != 0 && dmlk_class_of(cell->a) == 0;
+    if (is_wide || cell->a >= begin || cell->b >= begin) {
+        return false;
+    }
+    const dmlk_cell *line_cells = &watch->shared_cells[offset / DMLK_LINE * DMLK_LINE_CELLS];
+    const bool is_simple = mask == dmlk_lanes_of(watch, wave) && ~watch->shared_written[offset / DMLK_LINE] == 0 &&
+                           are_past(line_cells, DMLK_LINE_CELLS, begin);
+    const dmlk_site site = {.line = line, .kind = DMLK_SHADER_READ, .bytes = 4};
+    const uint32_t number = dmlk_find_site(watch, &site), first = wave->first + (uint32_t)__builtin_ctzll(mask);
+    const uint32_t second = wave->first + (uint32_t)__builtin_ctzll(mask & (mask - 1));
+    *cell = (dmlk_cell){dmlk_record_of(clock, first, number, DMLK_SHADER_READ),
+                        dmlk_record_of(clock, second, number, DMLK_SHADER_READ)};
+    know(watch, wave, offset, 1);
+    dmlk_tell_known(watch, wave, false);
+    if (is_simple) {
+        tell_simple(wave, line, offset / 4, watch->shared_cells);
+    }
+    return true;
+}
+
+void dmlk_tell_known(const dmlk_shader_watch *watch, dmlk_watched_wave *wave, bool others_run) {
+    static const uint64_t nothing[DMLK_MOST_SHARED / 256 + 2];
+    const uint64_t clock = watch->shared.start + watch->shared.fences[wave->first];
+    const bool holds = !others_run && !watch->is_uneven && watch->shared_known_clock == clock;
+    wave->known = holds ? watch->shared_known : nothing;
+    wave->simple = 0;
 }
 
 /* False: it is not as simple as that, and nothing was done. */
@@ -291,13 +357,12 @@ static bool access_shared_row(const struct row *row, uint32_t offset) {
     const dmlk_record record = record_of(row, &watch->shared, 0, site_of(row, 0));
     const uint64_t start = dmlk_safe_clock(watch, &watch->shared, row->wave->first);
     if (are_past(cells, row->count, start << 24)) {
-        set_first(cells, row->count, record);
-        clear_second(cells, row->count);
+        set_only(cells, row->count, record);
     } else if (is_read && are_read_by_another(cells, row->count, record)) {
         set_second(cells, row->count, record);
         know(watch, row->wave, offset, row->count);
     } else {
-        meet_each(row, cells, watch->shared_values + offset, record, start, offset, true);
+        meet_each(row, 0, row->count, cells, watch->shared_values + offset, record, start, offset, true);
     }
     if (row->values != NULL) {
         memcpy(watch->shared_values + offset, row->values, bytes);
@@ -344,4 +409,5 @@ void dmlk_shader_shared_row(const dmlk_shader_call *call, dmlk_watched_wave *wav
         return;
     }
     tell_shared(call, wave, line, kind, offset, step, bytes, values, inside, mask);
+    dmlk_tell_known(watch, wave, false);
 }

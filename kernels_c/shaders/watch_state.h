@@ -4,7 +4,8 @@
  *   watch_cells.c    which accesses of a few bytes are kept, and when two of them race
  *   watch_pages.c    the shadow of buffers, by pages of 4 KiB
  *   watch_atomics.c  groups that atomic accesses order
- *   watch_rows.c     accesses of a wave whose lanes are a step apart
+ *   watch_rows.c     accesses of a wave whose lanes are a step apart, and which of them need not be told
+ *   watch_parts.c    a dispatch on several threads, if nothing is to be found
  */
 #ifndef DMLK_WATCH_STATE_H
 #define DMLK_WATCH_STATE_H
@@ -49,7 +50,7 @@ typedef struct dmlk_order {
     uint32_t fences[DMLK_MOST_THREADS];
     /* The thread's clock when it came to its barriers: the last one with an odd number and with an even one.  A
      * thread is at most one barrier ahead of those that it waits for. */
-    uint64_t released[DMLK_MOST_THREADS][2];
+    uint64_t released[2][DMLK_MOST_THREADS];
     uint64_t safe;        /* what dmlk_safe_clock found, for threads that have passed so many barriers */
     uint32_t safe_passed; /* 0: not known */
 } dmlk_order;
@@ -76,12 +77,19 @@ typedef struct dmlk_wide_cells {
 
 enum { DMLK_PAGE_BITS = 12, DMLK_PAGE = 1 << DMLK_PAGE_BITS, DMLK_PAGE_WORDS = DMLK_PAGE / 64, DMLK_CACHED = 256 };
 
+/* Most lines are accessed only by whole waves, each lane its own word.  Such a line has one cell, that of its first word;
+ * the records of the others are a thread further each. */
+enum { DMLK_LINE = DMLK_PAGE / 64, DMLK_LINE_CELLS = DMLK_LINE / 4 };
+#define DMLK_THREAD_STEP (UINT64_C(1) << 14)
+
 typedef struct dmlk_page {
     uint64_t number;                                           /* address / DMLK_PAGE */
     uint64_t read[DMLK_PAGE_WORDS], written[DMLK_PAGE_WORDS]; /* a bit for each byte: the footprint */
-    dmlk_cell *cells;                                          /* NULL: bytes that nobody can write, so far */
-    uint8_t *values;                                           /* last written; NULL: none known */
-    uint32_t shift;                                            /* a cell has 1 << shift bytes */
+    dmlk_cell *lines;  /* for DMLK_LINE bytes each, and in them all cells alike; NULL: all is in cells, or nobody can write */
+    uint64_t in_cells; /* a bit for each line: it is in cells */
+    dmlk_cell *cells;  /* NULL: no line is */
+    uint8_t *values;   /* last written; NULL: none known */
+    uint32_t shift;    /* a cell has 1 << shift bytes */
 } dmlk_page;
 
 typedef struct dmlk_pages {
@@ -135,6 +143,10 @@ struct dmlk_shader_watch {
     dmlk_shader_watch_options options;
     dmlk_shader_watch_result result;
     uint64_t bytes; /* of memory that the analysis of buffers takes */
+
+    dmlk_shader_watch **parts; /* of a watch in parts; owned */
+    int part_count;
+    bool has_atomics; /* buffers were accessed atomically */
 
     dmlk_site *sites;
     uint32_t last_site;
@@ -190,7 +202,14 @@ void dmlk_free_wide_cells(dmlk_wide_cells *wide);
 
 /* The accesses of the current group with smaller clocks are ordered before the thread, by the barriers that it has
  * passed. */
-uint64_t dmlk_safe_clock(const dmlk_shader_watch *watch, dmlk_order *order, uint32_t thread);
+uint64_t dmlk_find_safe_clock(const dmlk_shader_watch *watch, dmlk_order *order, uint32_t passed);
+
+static inline uint64_t dmlk_safe_clock(const dmlk_shader_watch *watch, dmlk_order *order, uint32_t thread) {
+    const uint32_t passed = watch->arrived[thread];
+    return passed == 0                    ? order->start
+           : passed == order->safe_passed ? order->safe
+                                          : dmlk_find_safe_clock(watch, order, passed);
+}
 
 /* Most accesses need no comparison: the cell is empty, or has only accesses of the same thread, or of readers like
  * this one.  Of groupshared memory, accesses before `start` count no more.  True: that was so, and the access is
@@ -236,9 +255,14 @@ static inline bool dmlk_meet_quickly(dmlk_cell *cell, dmlk_record record, uint64
 dmlk_page *dmlk_find_page(dmlk_shader_watch *watch, uint64_t address);
 /* The page of an address if it is there; else NULL. */
 const dmlk_page *dmlk_page_with(const dmlk_pages *pages, uint64_t address);
-/* Gives the page cells of at most 1 << shift bytes, and room for values if `values`. */
+/* Gives the page lines, or cells of at most 1 << shift bytes if these are less than 4; and room for values if `values`. */
 bool dmlk_prepare_page(dmlk_shader_watch *watch, dmlk_page *page, uint32_t shift, bool values);
+/* Moves lines into cells. */
+bool dmlk_add_cells(dmlk_shader_watch *watch, dmlk_page *page, uint64_t lines);
 void dmlk_free_pages(dmlk_pages *pages);
+/* Adds the footprints of other pages, which must live as long.  False: a byte that is written in one of them is touched in
+ * the other one, or there is no memory. */
+bool dmlk_join_pages(dmlk_pages *pages, const dmlk_pages *others);
 /* Takes memory within the limit, filled with zeros; NULL: none left. */
 void *dmlk_take_shadow(dmlk_shader_watch *watch, uint64_t bytes);
 
@@ -248,6 +272,17 @@ static inline dmlk_page *dmlk_page_at(dmlk_shader_watch *watch, uint64_t address
     return page != NULL && page->number == number ? page : dmlk_find_page(watch, address);
 }
 
+static inline bool dmlk_is_prepared(const dmlk_page *page, uint32_t shift, bool values) {
+    return (page->lines != NULL || page->cells != NULL) && shift >= page->shift && (!values || page->values != NULL);
+}
+
+/* The cells of a page that is prepared, with those of bytes [first, first + bytes); NULL: no memory. */
+static inline dmlk_cell *dmlk_cells_with(dmlk_shader_watch *watch, dmlk_page *page, uint32_t first, uint32_t bytes) {
+    const uint32_t line = first / DMLK_LINE, count = (first + bytes - 1) / DMLK_LINE - line + 1;
+    const uint64_t lines = (count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX) << line & ~page->in_cells;
+    return lines == 0 || dmlk_add_cells(watch, page, lines) ? page->cells : NULL;
+}
+
 /* --- watch_atomics.c --- */
 
 /* A thread of the current group accesses the address of a buffer atomically. */
@@ -255,6 +290,10 @@ void dmlk_note_atomic(dmlk_shader_watch *watch, uint64_t address, uint32_t threa
 /* Whether an access of an earlier group is ordered before what the thread does now. */
 bool dmlk_is_acquired(const dmlk_shader_watch *watch, dmlk_record earlier, uint32_t thread);
 void dmlk_free_atomics(dmlk_atomics *atomics);
+
+/* --- watch_parts.c --- */
+
+void dmlk_free_parts(dmlk_shader_watch *watch);
 
 /* --- watch.c --- */
 
@@ -271,8 +310,18 @@ static inline bool dmlk_enter(dmlk_shader_watch *watch, const dmlk_watched_wave 
            dmlk_begin_group(watch, wave);
 }
 
+static inline bool dmlk_is_site(const dmlk_site *a, const dmlk_site *b) {
+    return a->line == b->line && a->kind == b->kind && a->view == b->view && a->bytes == b->bytes &&
+           a->phase == b->phase && a->known == b->known;
+}
+
+uint32_t dmlk_look_up_site(dmlk_shader_watch *watch, const dmlk_site *site);
+
 /* The number of the site; 0: the table is full. */
-uint32_t dmlk_find_site(dmlk_shader_watch *watch, const dmlk_site *site);
+static inline uint32_t dmlk_find_site(dmlk_shader_watch *watch, const dmlk_site *site) {
+    const uint32_t last = watch->last_site;
+    return dmlk_is_site(&watch->sites[last], site) ? last : dmlk_look_up_site(watch, site);
+}
 
 static inline uint64_t dmlk_ones(uint64_t count) { return count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX; }
 
@@ -293,6 +342,9 @@ static inline void dmlk_forget_known(dmlk_shader_watch *watch, const dmlk_watche
         watch->shared_known_clock = 0;
     }
 }
+
+/* Tells the wave what is known, after it has accessed groupshared memory; or, before others run, that nothing is. */
+void dmlk_tell_known(const dmlk_shader_watch *watch, dmlk_watched_wave *wave, bool others_run);
 
 /* Marks [first, first + count) as read where it is not written yet, and as written. */
 static inline void dmlk_mark(dmlk_page *page, uint32_t first, uint32_t count, uint32_t class) {

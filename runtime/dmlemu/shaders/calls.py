@@ -23,6 +23,7 @@ _RANGES_AT, _HEAP_AT = (ffi.offsetof("dmlk_shader_call", name) for name in ("ran
 _ACCESS = {"read": 1, "write": 2, "atomic": 3}
 _MOST_STEP = (1 << 31) - 1
 _COUNTER = 4  # DMLK_SHADER_COUNTER
+_MOST_KNOWN = 32  # lanes whose words are looked up at once: their bits are in 8 bytes, from any byte on
 
 
 class Calls:
@@ -245,11 +246,18 @@ class Calls:
             step = (offset.step + _MOST_STEP + 1) % (1 << 32) - _MOST_STEP - 1
             fits = "-1" if inside is None else self.mask_bits(code.vector(inside))
             written = "null" if value is None else self.array(value)
+            tell, on = code.name("tell"), code.name("on")
+            is_row = kind == "read" and size == 4 and step in (0, 4) and code.lanes <= _MOST_KNOWN
+            if is_row:
+                self._skip_known(first, code.lanes if step else 1, inside, tell, on)
             code.do(
                 f"call void @dmlk_shader_shared_row(ptr %call, ptr %state, i32 {self.line}, "
                 f"i32 {_ACCESS[kind]}, i32 {first}, i32 {step}, i32 {size}, ptr {written}, "
                 f"i64 {fits}, i64 {self.mask_bits(self.mask)})"
             )
+            if is_row:
+                code.do(f"br label %{on}")
+                code.label(on)
             return
         at = code.apply(
             "add {T} {0}, {1}", Lanes("i32", code.vector(offset)) if offset.step else offset, place
@@ -264,6 +272,55 @@ class Calls:
             f"i32 {self.line}, {what}ptr {self.array(wide)}, {given}i32 {size}, "
             f"i64 {self.mask_bits(self.mask)})"
         )
+
+    def _skip_known(self, first: str, words: int, inside: Lanes | None, tell: str, on: str) -> None:
+        """Goes to ``on`` if reads of as many words of groupshared memory, from byte ``first`` on, need not be
+        told, else to ``tell``: see ``dmlk_watched_wave``.  Lanes read one after another, or all one word."""
+        code = self.code
+        if inside is not None:
+            fits, go = inside.text, code.name("inside")
+            if not inside.uniform:
+                bits = code.new(f"bitcast {code.vector_type('i1')} {inside.text} to i{code.lanes}")
+                fits = code.new(f"icmp eq i{code.lanes} {bits}, -1")
+            code.do(f"br i1 {fits}, label %{go}, label %{tell}")
+            code.label(go)
+        word = code.new(f"lshr i32 {first}, 2")
+        byte = code.new(f"zext i32 {code.new(f'lshr i32 {first}, 5')} to i64")
+        place = code.new(f"getelementptr i8, ptr {self._known('ptr', 'known')}, i64 {byte}")
+        shift = code.new(f"zext i32 {code.new(f'and i32 {word}, 7')} to i64")
+        bits = code.new(f"lshr i64 {code.new(f'load i64, ptr {place}, align 1')}, {shift}")
+        ones = (1 << words) - 1
+        found = code.new(f"icmp eq i64 {code.new(f'and i64 {bits}, {ones}')}, {ones}")
+        if words > 1 or self.mask is not None:
+            code.do(f"br i1 {found}, label %{on}, label %{tell}")
+        else:
+            other = code.name("other")
+            code.do(f"br i1 {found}, label %{on}, label %{other}")
+            code.label(other)
+            self._set_simple(word, tell, on)
+        code.label(tell)
+
+    def _set_simple(self, word: str, tell: str, on: str) -> None:
+        """Does itself what a simple read of a word by all lanes does."""
+        code, simple = self.code, self.code.name("simple")
+        number = code.new(f"sub i32 {word}, {self._known('i32', 'simple_first')}")
+        near = code.new(f"icmp ult i32 {number}, 64")
+        shift = code.new(f"zext i32 {code.new(f'and i32 {number}, 63')} to i64")
+        bits = code.new(f"lshr i64 {self._known('i64', 'simple')}, {shift}")
+        here = code.new(f"icmp eq i32 {self._known('i32', 'simple_line')}, {self.line}")
+        both = code.new(f"and i1 {near}, {here}")
+        found = code.new(f"and i1 {both}, {code.new(f'trunc i64 {bits} to i1')}")
+        code.do(f"br i1 {found}, label %{simple}, label %{tell}")
+        code.label(simple)
+        at = code.new(f"zext i32 {word} to i64")
+        cell = code.new(f"getelementptr [16 x i8], ptr {self._known('ptr', 'cells')}, i64 {at}")
+        code.do(f"store <2 x i64> {self._known('<2 x i64>', 'pair')}, ptr {cell}, align 8")
+        code.do(f"br label %{on}")
+
+    def _known(self, kind: str, name: str) -> str:
+        """A member of ``dmlk_watched_wave``."""
+        code, at = self.code, ffi.offsetof("dmlk_watched_wave", name)
+        return code.new(f"load {kind}, ptr {code.new(f'getelementptr i8, ptr %state, i64 {at}')}, align 4")
 
 
 _CALL = re.compile(r"call ([^@]*?) ?@((?:llvm|dmlk)[\w.]*)\((.*)\)")

@@ -1,4 +1,8 @@
-"""Makes native code of a shader, by LLVM (llvmlite)."""
+"""Makes native code of a shader, by LLVM (llvmlite).
+
+``compile_shader`` finds everything that is wrong with a shader.  Its native code, which takes LLVM far
+longer, is made when it is first asked for: watched dispatches run other code.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,11 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
+
+from dmlemu_hw.programs import NativeCode
 
 from .container import Container, Program
 from .errors import MalformedShader, ShaderError, UnsupportedShader
@@ -27,9 +33,48 @@ class CompilerMissing(ShaderError):
     """LLVM is not installed."""
 
 
+class _Made(NamedTuple):
+    engine: Any
+    """What owns the code."""
+    address: int
+    frame_bytes: int
+
+
+class Code:
+    """Native code that is made of LLVM's language when it is first asked for.
+
+    ``waves``: how many of a group wait at barriers.
+    """
+
+    def __init__(self, text: str, waves: int) -> None:
+        self._text = text
+        self._waves = waves
+        self._made: _Made | None = None
+
+    @property
+    def address(self) -> int:
+        """Of a ``dmlk_shader_group``."""
+        return self._make().address
+
+    @property
+    def frame_bytes(self) -> int:
+        """Of memory in which the waves of a group wait at barriers."""
+        return self._make().frame_bytes
+
+    def _make(self) -> _Made:
+        with _lock:
+            made = self._made
+            if made is None:
+                engine = _engine(self._text)
+                frame = _frame_bytes(engine) + 63 & ~63
+                made = _Made(engine, engine.get_function_address("group"), frame * self._waves)
+                self._made = made = self._made or made  # a signal handler may have made it
+            return made
+
+
 @dataclass(frozen=True)
 class CompiledShader:
-    """Native code of a compute shader, which lives as long as this object."""
+    """A compute shader as native code, which lives as long as this object."""
 
     name: str
     """Of the entry."""
@@ -40,20 +85,25 @@ class CompiledShader:
     ranges: tuple[Range, ...]
     uses_heap: bool
     """Whether it reads descriptors by ``ResourceDescriptorHeap``."""
-    address: int
-    """Of the native code, a ``dmlk_shader_group``."""
     shared_bytes: int
     """Of groupshared memory, for a group."""
-    frame_bytes: int
-    """Of memory in which the waves of a group wait at barriers."""
     key: bytes
     """A hash of what was compiled, and how."""
     denormals: str = "any"
     """What becomes of denormal FLOAT32 numbers: ``ftz`` (they are 0), ``preserve`` or ``any``."""
     order_matters: bool = False
     """Whether what it computes may depend on the order of its groups, without a race."""
-    code: Any = None
-    """What owns the native code."""
+    code: NativeCode = field(compare=False, kw_only=True)
+
+    @property
+    def address(self) -> int:
+        """Of the native code, a ``dmlk_shader_group``."""
+        return self.code.address
+
+    @property
+    def frame_bytes(self) -> int:
+        """Of memory in which the waves of a group wait at barriers."""
+        return self.code.frame_bytes
 
 
 def wave_sizes(container: Container) -> tuple[int, ...]:
@@ -119,21 +169,19 @@ def _compile(key: _Key) -> CompiledShader:
         text, shared_bytes, waiting = write_program(
             module, ranges, lanes=key.lanes, checked=key.checked, llvm=version
         )
-    engine = _engine(text)
-    frame = _frame_bytes(engine)
+    with _lock:
+        _parse(text)
     return CompiledShader(
         _name(module),
         threads_of(module),
         key.lanes,
         ranges,
         _calls(module, "dx.op.createHandleFromHeap"),
-        engine.get_function_address("group"),
         shared_bytes,
-        (frame + 63 & ~63) * waiting,
         key.hash + bytes([key.lanes, key.checked]),
         _denormals(module),
         order_matters(module),
-        engine,
+        code=Code(text, waiting),
     )
 
 
@@ -178,7 +226,7 @@ def _calls(module: Module, name: str) -> bool:
 
 # --- LLVM ---
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal handler may need a shader, too
 _CALLED = {
     "__extendhfsf2": "dmlk_shader_from_half",
     "__truncsfhf2": "dmlk_shader_to_half",
@@ -219,24 +267,29 @@ def _machine() -> Any:
     return _fresh_machine()
 
 
+def _parse(text: str) -> Any:
+    """LLVM's module.  MalformedShader: types do not fit an operation."""
+    llvm = _llvm()
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        what = str(error).strip().splitlines()[-3:]
+        raise MalformedShader(f"LLVM refuses an instruction: {' '.join(what)}", "part DXIL") from None
+    return module
+
+
 def _engine(text: str) -> Any:
     llvm = _llvm()
-    with _lock:
-        machine = _machine()
-        try:
-            module = llvm.parse_assembly(text)
-            module.verify()
-        except RuntimeError as error:  # types that do not fit the operation
-            what = str(error).strip().splitlines()[-3:]
-            raise MalformedShader(f"LLVM refuses an instruction: {' '.join(what)}", "part DXIL") from None
-        module.triple = llvm.get_process_triple()
-        module.data_layout = str(machine.target_data)
-        options = llvm.create_pipeline_tuning_options(speed_level=1)
-        builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
-        engine = llvm.create_mcjit_compiler(module, _fresh_machine())
-        engine.finalize_object()
-        return engine
+    machine, module = _machine(), _parse(text)
+    module.triple = llvm.get_process_triple()
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    engine = llvm.create_mcjit_compiler(module, _fresh_machine())
+    engine.finalize_object()
+    return engine
 
 
 def _fresh_machine() -> Any:

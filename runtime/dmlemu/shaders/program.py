@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dmlemu_hw.kernels import ffi
+from dmlemu_hw.kernels import ffi, lib
 
 from .calls import declarations
 from .errors import MalformedShader, UnsupportedShader
@@ -20,16 +20,18 @@ from .values import Constant, Function, Instruction, Module
 __all__ = ["MOST_SHARED", "write_program"]
 
 _FRAME_BYTES_AT = ffi.offsetof("dmlk_shader_call", "frame_bytes")
+_STATE_BYTES, _KNOWN_AT = ffi.sizeof("dmlk_watched_wave"), ffi.offsetof("dmlk_watched_wave", "known")
 
-MOST_SHARED = 32768
+MOST_SHARED: int = lib.DMLK_MOST_SHARED
 """Bytes of groupshared memory that D3D12 gives a group."""
 
 _HEAD = """
 @no_view = private constant [VIEW x i8] zeroinitializer, align 16
 @zeros = private constant [16 x i8] zeroinitializer, align 16
+@nothing_known = private constant [NOTHING x i8] zeroinitializer, align 16
 !0 = !{}
 !1 = !{!"branch_weights", i32 1, i32 2000}
-""".replace("VIEW", str(ffi.sizeof("dmlk_shader_view")))
+""".replace("VIEW", str(ffi.sizeof("dmlk_shader_view"))).replace("NOTHING", str(MOST_SHARED // 32 + 16))
 
 
 def write_program(
@@ -86,14 +88,19 @@ _ARGUMENTS = "ptr %call, i32 %group.x, i32 %group.y, i32 %group.z, ptr %shared"
 def _begin(wave: Wave) -> tuple[list[str], list[str]]:
     """Memory of a wave, and what it begins with: who the wave is, for what it calls."""
     numbers = ["%group.x", "%group.y", "%group.z"]
-    lines = ["  %group = alloca [3 x i32]"]
+    lines, known = ["  %group = alloca [3 x i32]"], list[str]()
     stores = [("%group", place, text) for place, text in enumerate(numbers)]
     if wave.target.checked:
-        lines.append("  %state = alloca [6 x i32]")
-        state = [*numbers, "%first", str(wave.target.lanes), "0"]
+        lines.append(f"  %state = alloca [{_STATE_BYTES} x i8], align 8")
+        state = [*numbers, "%first", str(wave.target.lanes)]
         stores += [("%state", place, text) for place, text in enumerate(state)]
+        known = [
+            f"  %known = getelementptr i8, ptr %state, i64 {_KNOWN_AT}",
+            f"  store [{_STATE_BYTES} x i8] zeroinitializer, ptr %state",
+            "  store ptr @nothing_known, ptr %known",
+        ]
     lines += wave.code.allocas
-    return lines, [
+    return lines, known + [
         line
         for base, place, text in stores
         for line in (

@@ -12,7 +12,9 @@ import pytest
 from dmlemu import d3d12
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
+from dmlemu.shaders.dxc import CompilerMissing
 from dmlemu.testing.stage import Stage, States
+from dmlemu_hw import kernels
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.dmlemu(expect=["HAZARD_*", "MEM_*"])
@@ -122,6 +124,62 @@ def test_the_arguments_of_an_execute_indirect_must_be_written(stage: Saxpy, writ
         "buffer 'arguments', which nobody has written: it is still zero from the buffer's creation."
     )
     assert stage.said == ([] if written else [missing])
+
+
+# --- many groups, which several threads try at first ---
+
+
+GROUPS = 40
+CHAIN = """
+RWStructuredBuffer<uint> y : register(u0);
+cbuffer numbers : register(b0) { uint behind, place; };
+[RootSignature("RootConstants(num32BitConstants=2, b0), UAV(u0)")]
+[numthreads(64, 1, 1)] void main(uint3 id : SV_DispatchThreadID) {
+    y[id.x + behind] += 3 * y[id.x];
+    if (place != 0) InterlockedAdd(y[place], 1, y[id.x + behind]);
+}
+"""
+
+
+@pytest.mark.dmlemu(expect=["SHADER_*"])
+@pytest.mark.parametrize(
+    ("behind", "place", "races"),
+    [(64, 0, True), (64 * GROUPS, 0, False), (64 * GROUPS, 64 * 2 * GROUPS, False)],
+    ids=["chain", "apart", "counter"],
+)
+def test_groups_that_depend_on_each_other_run_in_order(behind: int, place: int, races: bool) -> None:
+    """Each group reads what the one before it writes, or its own place in a row that all count.  The second
+    dispatch of the ExecuteIndirect begins with what the first one wrote."""
+
+    def ran(threads: int) -> tuple[list[str], bytes]:
+        kernels.lib.dmlk_set_threads(threads)
+        stage = Stage()
+        stage.device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
+        try:
+            pipeline = stage.shader("chain", CHAIN)
+        except CompilerMissing as absent:
+            pytest.skip(str(absent))
+        y = stage.upload("y", np.arange(64 * (2 * GROUPS + 1), dtype=np.uint32))
+        arguments = stage.upload("arguments", np.uint32([GROUPS, 1, 1, GROUPS, 1, 1]))
+        desc = d3d12.CommandSignatureDesc(12, [d3d12.IndirectArgumentDesc.dispatch()])
+        signature = stage.device.create_command_signature(desc)
+        stage.use_shader(pipeline)
+        stage.list.set_compute_root_32bit_constants(0, [behind, place])
+        stage.list.set_compute_root_unordered_access_view(1, y.get_gpu_virtual_address())
+        stage.transition(States.COMMON, States.INDIRECT_ARGUMENT, arguments)
+        stage.list.execute_indirect(signature, 2, arguments)
+        stage.run()
+        stage.device.checks.end()
+        found = stage.read(y, np.uint32).tobytes()
+        return [each.report.text() for each in stage.device.reports], found
+
+    before = kernels.threads()
+    try:
+        several, one = (ran(threads) for threads in (4, 1))
+    finally:
+        kernels.lib.dmlk_set_threads(before)
+    assert several == one
+    assert any("SHADER_RACE" in each for each in one[0]) == races
 
 
 # --- hazards ---

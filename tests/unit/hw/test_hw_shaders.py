@@ -17,7 +17,7 @@ from dmlemu_hw.kernels import ffi, lib
 from dmlemu_hw.packets import PacketWriter
 from dmlemu_hw.programs import Kind, Program, ProgramRange, Source, want_of
 from dmlemu_hw.shader_views import fits
-from shader_programs import address, needs_gcc
+from shader_programs import Code, address, needs_gcc
 
 pytestmark = needs_gcc
 
@@ -38,7 +38,7 @@ class World:
         self.words = memoryview(self.buffer.buffer()).cast("I")
 
     def program(self, name: str, ranges: tuple[ProgramRange, ...] = SCALE, words: int = 6) -> Program:
-        program = Program(f"program '{name}'", address(name), ranges, words=words, threads=4)
+        program = Program(f"program '{name}'", Code(address(name)), ranges, words=words, threads=4)
         self.gpu.memory.programs.add(program)
         return program
 

@@ -148,6 +148,22 @@ def test_code_is_made_once() -> None:
     assert compile_shader(read_container(data), wave=8) is not first
 
 
+def test_code_is_made_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def engine(text: str) -> object:
+        made.append(text)
+        return make(text)
+
+    make = native._engine
+    monkeypatch.setattr(native, "_engine", engine)
+    native._compile.cache_clear()
+    shader = compile_shader(read_container((CONTAINERS / "saxpy.dxil").read_bytes()))
+    assert made == []
+    assert shader.address == shader.address and shader.frame_bytes == 0
+    assert len(made) == 1
+
+
 def test_without_llvm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "llvmlite.binding", None)
     container = read_container((CONTAINERS / "saxpy.dxil").read_bytes())
@@ -200,13 +216,14 @@ def test_a_changed_module_is_refused_or_runs(seed: int) -> None:
             text, shared, waves = write_program(
                 module, ranges, lanes=random_numbers.choice(WAVES[:3]), checked=False, llvm=llvm
             )
-        engine = native._engine(text)
+        code = native.Code(text, waves)
+        address = code.address
     except ShaderError:
         return
     memory = [np.zeros(random_numbers.choice((4, 64, 4096)), np.uint8) for _ in ranges]
-    made = Call(engine.get_function_address("group"), memory, (2, 1, 1))
+    made = Call(address, memory, (2, 1, 1))
     made.call.shared_bytes = shared
-    made.call.frame_bytes = (native._frame_bytes(engine) + 63 & ~63) * waves
+    made.call.frame_bytes = code.frame_bytes
     assert made.run(0.2) in (OK, STOPPED)
 
 

@@ -76,14 +76,12 @@ class PipelineState(DeviceChild):
         x, y, z = shader.threads
         self.program = Program(
             "",
-            shader.address,
+            shader,
             bind(shader.ranges, root_signature, uses_heap=shader.uses_heap),
             words=root_signature.words,
             threads=x * y * z,
             shared_bytes=shader.shared_bytes,
-            frame_bytes=shader.frame_bytes,
             uses_heap=shader.uses_heap,
-            keeper=shader,
             watched=None if container is None else partial(_watched_code, container, shader),
             flush=_flushes(context, shader) if flush is None else flush,
         )
