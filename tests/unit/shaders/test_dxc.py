@@ -178,9 +178,7 @@ def test_a_compiler_is_stopped_after_a_time(
         return b""
 
     monkeypatch.setattr(dxc, "_MOST_SECONDS", 0.5)
-    with pytest.raises(
-        HlslError, match=r"^source\.hlsl: DXC, the compiler, was stopped after 0\.5 seconds$"
-    ):
+    with pytest.raises(HlslError, match=r"^source\.hlsl: DXC, the compiler, was stopped after 0\.5 seconds$"):
         compile_hlsl(INCLUDES, include=include)
 
 
