@@ -204,3 +204,12 @@ def test_an_unknown_operator_is_refused() -> None:
         operator_descs("GEMM")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="ARGMAX is newer than LEVEL_1_0"):
         operator_descs(OperatorType.ARGMAX, feature_level=FeatureLevel.LEVEL_1_0)
+
+
+def test_what_programs_use_is_drawn_where_few_values_of_all_are_that() -> None:
+    """The activations of a network, in both directions, and offsets between centres."""
+    lstm = operator_descs(OperatorType.LSTM, kinds=NO_LAYOUTS)
+    usual = ["ACTIVATION_SIGMOID", "ACTIVATION_TANH", "ACTIVATION_TANH"]
+    occurs(lstm, lambda desc: [each.TYPE.name for each in desc.activation_descs] == usual * 2)  # type: ignore[attr-defined]
+    resample = operator_descs(OperatorType.RESAMPLE1, kinds=NO_LAYOUTS)
+    occurs(resample, lambda desc: set(desc.input_pixel_offsets) == {0.5})  # type: ignore[attr-defined]
