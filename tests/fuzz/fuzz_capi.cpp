@@ -385,16 +385,18 @@ static Word stream()
     Word *at = take(4096), *subobjects = take(4096);
     Word size = 0;
     for (Word i = below(6); i > 0; i--) {
-        static const uint32_t kinds[] = {0, 6, 18, 19, 20}; // root signature, shader, mask, cached blob, flags
-        const uint32_t kind = number(kinds[below(5)]);
+        // root signature, shader, mask, cached blob, flags; of graphics: vertex shader, blend state
+        static const uint32_t kinds[] = {0, 6, 18, 19, 20, 1, 8};
+        const uint32_t kind = number(kinds[below(7)]);
+        const bool has_bytes = kind == 6 || kind == 19 || (kind == 1 && chance(50));
         Word *each = subobjects + size / 8;
         put32(each, 0, kind);
         put32(each, 4, number(0));
         if (kind == 0)
             each[1] = object("ID3D12RootSignature");
-        else if (kind == 6 || kind == 19)
+        else if (has_bytes)
             bytes(each, 8);
-        size += kind == 6 || kind == 19 ? 24 : kind == 0 ? 16 : 8;
+        size += kind == 6 || kind == 19 || kind == 1 ? 24 : kind == 0 ? 16 : kind == 8 ? 336 : 8;
     }
     at[0] = chance(90) ? size : chance(50) ? below(4096) & ~static_cast<Word>(7) : ~below(1 << 20);
     at[1] = at[0] > size ? address_of(zeros) : pointer(address_of(subobjects));
