@@ -237,6 +237,9 @@ static void touch_cells(const struct hook *hook, const struct part *part, dmlk_c
                                ? dmlk_safe_clock(watch, &watch->shared, dmlk_thread_of(part->record))
                                : watch->buffers.start;
     const uint32_t size = 1u << shift;
+    if (hook->is_shared) {
+        dmlk_note_shared(watch, first, part->bytes, dmlk_clock_of(part->record));
+    }
     for (uint32_t done = 0; done < part->bytes; done += size) {
         dmlk_cell *cell = &cells[(first + done) >> shift];
         if (!dmlk_meet_quickly(cell, part->record, start, hook->is_shared)) {
@@ -743,13 +746,14 @@ dmlk_shader_watch *dmlk_shader_watch_new(const dmlk_shader_watch_options *option
     watch->sites = calloc(DMLK_SITES, sizeof *watch->sites);
     watch->findings = calloc(options->most_findings + 1, sizeof *watch->findings);
     watch->shared_cells = calloc(shared / 4 + 1, sizeof *watch->shared_cells);
+    watch->shared_last = calloc(shared / DMLK_LINE + 1, sizeof *watch->shared_last);
     watch->shared_written = calloc(shared / 64 + 1, sizeof *watch->shared_written);
     watch->shared_values = calloc(shared + 1, 1);
     watch->shared_known = calloc(shared / 256 + 2, sizeof *watch->shared_known);
     watch->shared_shift = 2;
     watch->result.findings = watch->findings;
     if (watch->sites == NULL || watch->findings == NULL || watch->shared_cells == NULL ||
-        watch->shared_written == NULL || watch->shared_values == NULL || watch->shared_known == NULL) {
+        watch->shared_last == NULL || watch->shared_written == NULL || watch->shared_values == NULL || watch->shared_known == NULL) {
         dmlk_shader_watch_free(watch);
         return NULL;
     }
@@ -767,6 +771,7 @@ void dmlk_shader_watch_free(dmlk_shader_watch *watch) {
         free(watch->syncs);
         free(watch->findings);
         free(watch->shared_cells);
+        free(watch->shared_last);
         free(watch->shared_written);
         free(watch->shared_values);
         free(watch->shared_known);

@@ -251,4 +251,5 @@ void dmlk_meet(const dmlk_touch *touch, dmlk_cell *cell) {
     if (!pack(touch->watch, cell, &all)) {
         touch->watch->result.unchecked++;
     }
+    touch->watch->shared_is_wide = touch->watch->shared_is_wide || (touch->is_shared && is_wide(cell));
 }

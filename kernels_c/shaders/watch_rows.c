@@ -71,18 +71,6 @@ static bool are_read_by_another(const dmlk_cell *cells, uint32_t count, dmlk_rec
     return first != thread && first + count <= DMLK_MOST_THREADS && other == 0;
 }
 
-/* Whether each cell has accesses, in itself, and all of them before `begin`: by the highest bits of differences, which
- * are counted together. */
-static bool are_past(const dmlk_cell *cells, uint32_t count, dmlk_record begin) {
-    uint64_t past = UINT64_MAX, wide = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        past &= (cells[i].a - begin) & (cells[i].b - begin);
-        past &= ~(cells[i].a | cells[i].b);
-        wide |= (cells[i].a & 3) - 1;
-    }
-    return begin >> 63 == 0 && past >> 63 != 0 && wide >> 63 == 0;
-}
-
 static void set_first(dmlk_cell *cells, uint32_t count, dmlk_record record) {
     for (uint32_t i = 0; i < count; i++) {
         cells[i].a = record + i * DMLK_THREAD_STEP;
@@ -312,9 +300,9 @@ static bool read_word(dmlk_shader_watch *watch, dmlk_watched_wave *wave, uint32_
     if (is_wide || cell->a >= begin || cell->b >= begin) {
         return false;
     }
-    const dmlk_cell *line_cells = &watch->shared_cells[offset / DMLK_LINE * DMLK_LINE_CELLS];
     const bool is_simple = mask == dmlk_lanes_of(watch, wave) && ~watch->shared_written[offset / DMLK_LINE] == 0 &&
-                           are_past(line_cells, DMLK_LINE_CELLS, begin);
+                           dmlk_is_past_shared(watch, offset, 4, begin >> 24);
+    dmlk_note_shared(watch, offset, 4, clock);
     const dmlk_site site = {.line = line, .kind = DMLK_SHADER_READ, .bytes = 4};
     const uint32_t number = dmlk_find_site(watch, &site), first = wave->first + (uint32_t)__builtin_ctzll(mask);
     const uint32_t second = wave->first + (uint32_t)__builtin_ctzll(mask & (mask - 1));
@@ -356,7 +344,9 @@ static bool access_shared_row(const struct row *row, uint32_t offset) {
     dmlk_forget_known(watch, row->wave, row->class);
     const dmlk_record record = record_of(row, &watch->shared, 0, site_of(row, 0));
     const uint64_t start = dmlk_safe_clock(watch, &watch->shared, row->wave->first);
-    if (are_past(cells, row->count, start << 24)) {
+    const bool are_past = dmlk_is_past_shared(watch, offset, (uint32_t)bytes, start);
+    dmlk_note_shared(watch, offset, (uint32_t)bytes, dmlk_clock_of(record));
+    if (are_past) {
         set_only(cells, row->count, record);
     } else if (is_read && are_read_by_another(cells, row->count, record)) {
         set_second(cells, row->count, record);

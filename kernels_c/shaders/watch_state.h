@@ -169,6 +169,8 @@ struct dmlk_shader_watch {
 
     dmlk_cell *shared_cells; /* groupshared memory: cells of 1 << shared_shift bytes */
     uint32_t shared_shift;
+    uint64_t *shared_last; /* of each DMLK_LINE bytes: the clock of the last access */
+    bool shared_is_wide;   /* one of the cells was wide */
     uint64_t *shared_written; /* a bit for each byte */
     uint8_t *shared_values;
     uint64_t *shared_known; /* a bit for each word: one more read with this clock changes nothing */
@@ -340,6 +342,23 @@ static inline void dmlk_forget_known(dmlk_shader_watch *watch, const dmlk_watche
     const uint64_t clock = watch->shared.start + watch->shared.fences[wave->first];
     if (class != DMLK_SHADER_READ || watch->is_uneven || clock != watch->shared_known_clock) {
         watch->shared_known_clock = 0;
+    }
+}
+
+/* Whether all cells of bytes of groupshared memory have accesses in themselves, if any, and only before `clock`: so may
+ * other cells of the same lines have. */
+static inline bool dmlk_is_past_shared(const dmlk_shader_watch *watch, uint32_t offset, uint32_t bytes, uint64_t clock) {
+    bool is_past = !watch->shared_is_wide;
+    for (uint32_t line = offset / DMLK_LINE; line <= (offset + bytes - 1) / DMLK_LINE; line++) {
+        is_past = is_past && watch->shared_last[line] < clock;
+    }
+    return is_past;
+}
+
+/* Called with each access of groupshared memory that changes cells. */
+static inline void dmlk_note_shared(dmlk_shader_watch *watch, uint32_t offset, uint32_t bytes, uint64_t clock) {
+    for (uint32_t line = offset / DMLK_LINE; line <= (offset + bytes - 1) / DMLK_LINE; line++) {
+        watch->shared_last[line] = clock > watch->shared_last[line] ? clock : watch->shared_last[line];
     }
 }
 
