@@ -69,8 +69,8 @@ class Ahead:
     def run(self, call: Any, code: WatchedCode, limit: float, before: Contents) -> tuple[int, bool, Watch]:
         """Runs a ``_Call``, watched: in parts, and if that leaves doubts once more, one group after another.
 
-        ``before``: what the memory holds.  Returns the status, whether it was stopped after ``limit`` seconds,
-        and what watched it.
+        ``before``: what the memory holds.  Returns the status, whether it was stopped after ``limit``
+        seconds, and what watched it.
         """
         call.set_code(code, code.shared_bytes)
         for number in range(len(call.program.ranges)):

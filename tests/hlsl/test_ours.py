@@ -346,4 +346,4 @@ def test_roundings_on_each_cpu(instructions: str) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_random_shaders_on_each_cpu(instructions: str, seed: int) -> None:
-    agree(seed)
+    assert agrees(seed)

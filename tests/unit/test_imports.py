@@ -78,6 +78,13 @@ def test_what_starts_cpp_programs_leaves_the_emulator_to_them() -> None:
     assert not [each for each in found if each.startswith(("dmlemu.d3d12", "dmlemu.dml", "dmlemu_hw"))]
 
 
+@pytest.mark.parametrize("arguments", [["explain", "HAZARD_RAW"], ["run", str(MODEL)]])
+def test_a_python_without_ctypes_is_enough(arguments: list[str]) -> None:
+    program = "import sys; sys.modules['ctypes'] = None; from dmlemu.cli import main; main(sys.argv[1:])"
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout, done.stderr
+
+
 ROOT = Path(__file__).parents[2]
 
 # The only imports that point up, each with its reason.

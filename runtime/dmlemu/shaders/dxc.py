@@ -16,21 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from .dxc_process import (
-    ABSENT,
-    CODE,
-    ERROR,
-    FILE,
-    INCLUDE,
-    MISSING,
-    SOURCE,
-    WARNINGS,
-    WORDS,
-    Gone,
-    receive,
-    send,
-)
-
 __all__ = ["CompilerMissing", "HlslError", "compile_hlsl"]
 
 Include: TypeAlias = Callable[[str], "bytes | None"]
@@ -71,6 +56,8 @@ def compile_hlsl(
     thousands deep, and where it wants more than 60 seconds or 4 GiB of memory.  ``CompilerMissing`` where
     there is no DXC.
     """
+    from .dxc_process import Gone  # with ctypes, which a Python may lack
+
     words = [name, "-E", entry, "-T", target, *arguments]
     if any("\0" in word for word in words):
         raise HlslError("a name or an argument contains a character NUL")
@@ -109,21 +96,23 @@ def _converse(
     include: Include | None,
     warn: Callable[[str], object] | None,
 ) -> bytes:
+    from . import dxc_process as frames
+
     assert process.stdin is not None and process.stdout is not None
-    send(process.stdin, SOURCE, source.encode(errors="surrogateescape"))
-    send(process.stdin, WORDS, "\0".join(words).encode(errors="surrogatepass"))
+    frames.send(process.stdin, frames.SOURCE, source.encode(errors="surrogateescape"))
+    frames.send(process.stdin, frames.WORDS, "\0".join(words).encode(errors="surrogatepass"))
     while True:
-        kind, data = receive(process.stdout)
-        text = data.decode(errors="surrogatepass") if kind != CODE else ""
-        if kind == INCLUDE:
+        kind, data = frames.receive(process.stdout)
+        text = data.decode(errors="surrogatepass") if kind != frames.CODE else ""
+        if kind == frames.INCLUDE:
             found = include(text) if include is not None else None
-            send(process.stdin, ABSENT if found is None else FILE, found or b"")
-        elif kind == WARNINGS:
+            frames.send(process.stdin, frames.ABSENT if found is None else frames.FILE, found or b"")
+        elif kind == frames.WARNINGS:
             if warn is not None:
                 warn(text)
-        elif kind == ERROR:
+        elif kind == frames.ERROR:
             raise HlslError(text)
-        elif kind == MISSING:
+        elif kind == frames.MISSING:
             raise CompilerMissing(f"the library of DXC cannot be loaded: {text}")
         else:
             return data
