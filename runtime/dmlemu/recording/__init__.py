@@ -7,7 +7,18 @@ shows a report.
 
 from .comparison import Comparison, Difference, diff
 from .file import RecordError, read, write
-from .model import Dispatch, GraphWork, Record, RecordedTensor, RecordWarning, Work
+from .model import (
+    Dispatch,
+    GraphWork,
+    Indirect,
+    Record,
+    RecordedTensor,
+    RecordWarning,
+    ShaderView,
+    ShaderWork,
+    Span,
+    Work,
+)
 from .recorder import LIMIT, Recording, record
 from .reducer import Progress, Reduced, reduce
 from .replayer import replay
@@ -19,6 +30,7 @@ __all__ = [
     "Difference",
     "Dispatch",
     "GraphWork",
+    "Indirect",
     "Progress",
     "Record",
     "RecordError",
@@ -27,6 +39,9 @@ __all__ = [
     "Recording",
     "Reduced",
     "Run",
+    "ShaderView",
+    "ShaderWork",
+    "Span",
     "Work",
     "diff",
     "read",

@@ -81,7 +81,7 @@ SETTINGS = struct.pack("<fI", 3.0, 10)
 
 
 class Stage:
-    """A session, the pipeline state of an entry, and a heap of eight descriptors."""
+    """A session, the pipeline state of an entry, and a heap of 80 descriptors."""
 
     def __init__(self, session: dmlemu.Session, entry: str) -> None:
         self.session, self.device = session, session.device
@@ -89,7 +89,7 @@ class Stage:
         desc = d3d12.ComputePipelineStateDesc(cs=code)
         self.pipeline = session.keep(self.device.create_compute_pipeline_state(desc))
         self.pipeline.set_name(entry)
-        heap = d3d12.DescriptorHeapDesc(TYPES.CBV_SRV_UAV, 8, d3d12.DescriptorHeapFlags.SHADER_VISIBLE)
+        heap = d3d12.DescriptorHeapDesc(TYPES.CBV_SRV_UAV, 80, d3d12.DescriptorHeapFlags.SHADER_VISIBLE)
         self.heap = session.keep(self.device.create_descriptor_heap(heap))
         self.step = self.device.get_descriptor_handle_increment_size(TYPES.CBV_SRV_UAV)
 
@@ -208,6 +208,20 @@ def arrays(stage: Stage) -> None:
     commands.dispatch(1)
 
 
+def joined(stage: Stage) -> None:
+    """More views of one buffer than are told apart."""
+    x, y = stage.session.upload("x", np.arange(100, dtype=np.float32)), stage.session.upload("y", NUMBERS)
+    for place in range(3):
+        stage.srv(place, x, 0, 100, 4)
+    for place in range(3, 80):
+        stage.srv(place, x, 80 - place, 8, format=d3d12.Format.R32_FLOAT)
+    commands = stage.begin()
+    commands.set_compute_root_unordered_access_view(0, address(y))
+    commands.set_compute_root_descriptor_table(1, stage.gpu(0))
+    commands.set_compute_root_descriptor_table(2, stage.gpu(3))
+    commands.dispatch(1)
+
+
 def heap(stage: Stage) -> None:
     x, y = stage.session.upload("x", NUMBERS), stage.session.upload("y", NUMBERS)
     stage.srv(3, x, 2, 8, 4)
@@ -215,7 +229,7 @@ def heap(stage: Stage) -> None:
     stage.begin().dispatch(1)
 
 
-def indirect(stage: Stage) -> None:
+def indirect(stage: Stage, commands_left: int = 2) -> None:
     """Two commands, which have constants, an address and groups; a third one would be behind the count."""
     session, argument = stage.session, d3d12.IndirectArgumentDesc
     x, y = session.upload("x", NUMBERS), session.upload("y", NUMBERS)
@@ -226,7 +240,7 @@ def indirect(stage: Stage) -> None:
         struct.pack("<fQIII", scale, address(x) + 16 * scale, 1, 1, 1) + bytes(4) for scale in (1, 2, 3)
     )
     arguments = session.upload("arguments", np.frombuffer(bytes(16) + data, np.uint32))
-    count = session.upload("count", np.array([7, 2], np.uint32))
+    count = session.upload("count", np.array([7, commands_left], np.uint32))
     commands = stage.begin()
     commands.set_compute_root_32bit_constant(0, 8, 1)
     commands.set_compute_root_unordered_access_view(2, address(y))
@@ -254,6 +268,7 @@ CASES = {
     "appends": Case("appends", appends),
     "formats": Case("formats", formats),
     "arrays": Case("arrays", arrays, "declares 'array' as an array, to which a model binds nothing"),
+    "joined": Case("arrays", joined, "declares 'array' as an array, to which a model binds nothing"),
     "heap": Case("heap", heap, "reads ResourceDescriptorHeap, to which a model binds nothing"),
     "indirect": Case("roots", indirect, "is an ExecuteIndirect, and a model has the numbers of groups"),
     "waves": Case("waves", waves),
@@ -314,6 +329,15 @@ def test_the_program_and_its_texts_give_the_same(name: str) -> None:
     else:
         assert model is not None
         check(run_model_text(program, model, None))
+
+
+def test_no_commands_are_nothing_to_run() -> None:
+    with dmlemu.Session() as session, dmlemu.record(session.device) as found:
+        indirect(Stage(session, "roots"), commands_left=0)
+        session.run()
+    result = recording.replay(found)
+    assert result.compared == 0
+    assert result.notes[0].endswith("was not run: its ExecuteIndirect executed no commands.")
 
 
 # --- reduce ---
