@@ -295,6 +295,10 @@ class RandomShader:
             if type.kind == "u":
                 text = f"abs({text})"
                 steps.append(np.abs)
+        # Way to SPIR-V: not by its lowest 32 bits (findings/dxc-spirv-cuts-integers.sh).
+        if self.lavapipe and source.kind in "iu" and source.bits == 64 and type.kind == "f":
+            text = f"double({text})"
+            steps.append(lambda x: x.astype(np.float64))
         # A constant beyond half's range is undefined (findings/dxc-folds-integers-too-large-for-half.sh).
         too_large = type.name == "float16_t" and source.kind in "iu" and source.name != "int16_t"
         if too_large or {source.name, type.name} == {"double", "float16_t"}:
