@@ -1,4 +1,4 @@
-"""The first number above 10: that of the group that comes first."""
+"""The index of the last number above 10: that of the group that comes last."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ CHECK = "SHADER_GROUP_ORDER"
 
 SHADER = """
 StructuredBuffer<float> values;
-RWStructuredBuffer<uint> first;
-static const uint NONE = 0xFFFFFFFF;
+RWStructuredBuffer<uint> last;
 
 [RootSignature("SRV(t0), UAV(u0)")]
 [numthreads(8, 1, 1)]
 void main(uint3 at : SV_DispatchThreadID) {
+    uint before;
     if (values[at.x] > 10) {
         KEEP;
     }
@@ -22,9 +22,9 @@ void main(uint3 at : SV_DispatchThreadID) {
 
 
 def run(stage: Stage, fixed: bool) -> None:
-    keep = "InterlockedCompareStore(first[0], NONE, at.x)"
+    keep = "InterlockedExchange(last[0], at.x, before)"
     if fixed:
-        keep = "InterlockedMin(first[0], at.x)"
-    shader = stage.shader("first", SHADER.replace("KEEP", keep))
-    first = stage.upload("first", np.uint32([0xFFFFFFFF]))
-    stage.run_shader(shader, 8, stage.filled("values"), first)
+        keep = "InterlockedMax(last[0], at.x)"
+    shader = stage.shader("last", SHADER.replace("KEEP", keep))
+    last = stage.upload("last", np.uint32([0]))
+    stage.run_shader(shader, 8, stage.filled("values"), last)
