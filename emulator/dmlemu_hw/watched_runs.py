@@ -68,6 +68,7 @@ class Ahead:
         before, self._has_run = self._contents() if self._has_run else self._before, True
         status, is_late, watch = _run(call, code, limit, in_parts=True)
         if watch.doubtful and (status != lib.DMLK_STOPPED or is_late):  # the host wants no other run
+            del watch  # and its memory
             self._put(before)
             call.fault.kind = 0
             status, is_late, watch = _run(call, code, limit, in_parts=False)
