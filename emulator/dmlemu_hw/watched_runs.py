@@ -77,6 +77,7 @@ class Ahead:
             _mark_read_only(call.ranges[number].views, call.ranges[number].count, self.written)
         status, is_late, watch = _run(call, code, limit, in_parts=True)
         if watch.doubtful and (status != lib.DMLK_STOPPED or is_late):  # the host wants no other run
+            del watch  # and its memory
             restore(self.written, before)
             call.fault.kind = 0
             status, is_late, watch = _run(call, code, limit, in_parts=False)

@@ -753,7 +753,8 @@ dmlk_shader_watch *dmlk_shader_watch_new(const dmlk_shader_watch_options *option
     watch->shared_shift = 2;
     watch->result.findings = watch->findings;
     if (watch->sites == NULL || watch->findings == NULL || watch->shared_cells == NULL ||
-        watch->shared_last == NULL || watch->shared_written == NULL || watch->shared_values == NULL || watch->shared_known == NULL) {
+        watch->shared_last == NULL || watch->shared_written == NULL || watch->shared_values == NULL ||
+        watch->shared_known == NULL) {
         dmlk_shader_watch_free(watch);
         return NULL;
     }

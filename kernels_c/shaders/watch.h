@@ -2,8 +2,8 @@
  *
  * The checked code of a shader calls one hook for each memory operation, barrier and wave operation of a wave, before
  * the operation.  The groups of a watched dispatch run one after another on one thread: everything found is the same
- * in each run, and the analysis is exact (decision 0048).  Before that, several threads may try whether anything is to be
- * found at all (decision 0050). */
+ * in each run, and the analysis is exact (decision 0048).  Before that, several threads may try whether there is
+ * anything to find (decision 0050). */
 #ifndef DMLK_WATCH_H
 #define DMLK_WATCH_H
 
@@ -28,8 +28,8 @@ typedef struct dmlk_watched_wave {
 
     /* What the code need not tell, until it tells the next access of groupshared memory, or another wave runs.
      * known: a bit for each word, whose reads by any lanes change nothing.
-     * simple: a bit for each of 64 words from simple_first on: a read of one by all lanes, at line simple_line, does nothing
-     * but set its two records at cells[2 * word] to pair.
+     * simple: a bit for each of 64 words from simple_first on: a read of one by all lanes, at line simple_line, only
+     * sets its two records at cells[2 * word] to pair.
      * The code begins with no bits. */
     uint32_t simple_line, simple_first, reserved;
     const uint64_t *known;

@@ -1,9 +1,9 @@
 /* watch_parts.c - a watched dispatch on several threads: each runs a part of the groups, and a watch of its own.
  *
- * Groups that neither race nor access a buffer atomically do the same in any order.  So if no part finds anything, and no
- * byte that one part writes is touched by another one, the groups would have done just this one after the other: nothing
- * is found, and the footprint is that of all parts together.  Otherwise the dispatch is doubtful: it is run once more, one
- * group after the other, which says what is found (decision 0050). */
+ * Groups that neither race nor access a buffer atomically do the same in any order.  So if no part finds anything, and
+ * no byte that one part writes is touched by another one, the groups would have done just this one after the other:
+ * nothing is found, and the footprint is that of all parts together.  Otherwise the dispatch is doubtful: it is run once
+ * more, one group after the other, which says what is found (decision 0050). */
 #include <stdlib.h>
 
 #include "watch_state.h"

@@ -393,10 +393,14 @@ void dmlk_shader_shared_row(const dmlk_shader_call *call, dmlk_watched_wave *wav
     }
     const uint32_t count = dmlk_lane_count(watch, wave);
     const uint64_t all = dmlk_ones(count);
-    if (kind == DMLK_SHADER_READ && bytes == 4 && count > 0 && (all & ~inside) == 0 &&
-        ((step == 4 && is_known(watch, wave, offset, count)) ||
-         (step == 0 && read_word(watch, wave, line, offset, mask & all)))) {
-        return;
+    if (kind == DMLK_SHADER_READ && bytes == 4 && count > 0 && (all & ~inside) == 0) {
+        if (step == 4 && is_known(watch, wave, offset, count)) {
+            wave->known = watch->shared_known; /* for the next rows */
+            return;
+        }
+        if (step == 0 && read_word(watch, wave, line, offset, mask & all)) {
+            return;
+        }
     }
     tell_shared(call, wave, line, kind, offset, step, bytes, values, inside, mask);
     dmlk_tell_known(watch, wave, false);

@@ -77,15 +77,15 @@ typedef struct dmlk_wide_cells {
 
 enum { DMLK_PAGE_BITS = 12, DMLK_PAGE = 1 << DMLK_PAGE_BITS, DMLK_PAGE_WORDS = DMLK_PAGE / 64, DMLK_CACHED = 256 };
 
-/* Most lines are accessed only by whole waves, each lane its own word.  Such a line has one cell, that of its first word;
- * the records of the others are a thread further each. */
+/* Most lines are accessed only by whole waves, each lane its own word.  Such a line has one cell, that of its first
+ * word; the records of the others are a thread further each. */
 enum { DMLK_LINE = DMLK_PAGE / 64, DMLK_LINE_CELLS = DMLK_LINE / 4 };
 #define DMLK_THREAD_STEP (UINT64_C(1) << 14)
 
 typedef struct dmlk_page {
     uint64_t number;                                           /* address / DMLK_PAGE */
     uint64_t read[DMLK_PAGE_WORDS], written[DMLK_PAGE_WORDS]; /* a bit for each byte: the footprint */
-    dmlk_cell *lines;  /* for DMLK_LINE bytes each, and in them all cells alike; NULL: all is in cells, or nobody can write */
+    dmlk_cell *lines;  /* for DMLK_LINE bytes each; NULL: all is in cells, or bytes that nobody can write, so far */
     uint64_t in_cells; /* a bit for each line: it is in cells */
     dmlk_cell *cells;  /* NULL: no line is */
     uint8_t *values;   /* last written; NULL: none known */
@@ -257,13 +257,13 @@ static inline bool dmlk_meet_quickly(dmlk_cell *cell, dmlk_record record, uint64
 dmlk_page *dmlk_find_page(dmlk_shader_watch *watch, uint64_t address);
 /* The page of an address if it is there; else NULL. */
 const dmlk_page *dmlk_page_with(const dmlk_pages *pages, uint64_t address);
-/* Gives the page lines, or cells of at most 1 << shift bytes if these are less than 4; and room for values if `values`. */
+/* Gives the page lines, or cells of 1 << shift bytes if these are less than 4; and room for values if `values`. */
 bool dmlk_prepare_page(dmlk_shader_watch *watch, dmlk_page *page, uint32_t shift, bool values);
 /* Moves lines into cells. */
 bool dmlk_add_cells(dmlk_shader_watch *watch, dmlk_page *page, uint64_t lines);
 void dmlk_free_pages(dmlk_pages *pages);
-/* Adds the footprints of other pages, which must live as long.  False: a byte that is written in one of them is touched in
- * the other one, or there is no memory. */
+/* Adds the footprints of other pages, which must live as long.  False: a byte that is written in one of them is touched
+ * in the other one, or there is no memory. */
 bool dmlk_join_pages(dmlk_pages *pages, const dmlk_pages *others);
 /* Takes memory within the limit, filled with zeros; NULL: none left. */
 void *dmlk_take_shadow(dmlk_shader_watch *watch, uint64_t bytes);
@@ -347,7 +347,8 @@ static inline void dmlk_forget_known(dmlk_shader_watch *watch, const dmlk_watche
 
 /* Whether all cells of bytes of groupshared memory have accesses in themselves, if any, and only before `clock`: so may
  * other cells of the same lines have. */
-static inline bool dmlk_is_past_shared(const dmlk_shader_watch *watch, uint32_t offset, uint32_t bytes, uint64_t clock) {
+static inline bool dmlk_is_past_shared(const dmlk_shader_watch *watch, uint32_t offset, uint32_t bytes,
+                                       uint64_t clock) {
     bool is_past = !watch->shared_is_wide;
     for (uint32_t line = offset / DMLK_LINE; line <= (offset + bytes - 1) / DMLK_LINE; line++) {
         is_past = is_past && watch->shared_last[line] < clock;

@@ -5,6 +5,7 @@
 #include "parallel.h"
 #include "shader.h"
 #include "test.h"
+#include "watch.h"
 
 static atomic_int ran[6][5][4];
 static atomic_int endless_groups;
@@ -134,6 +135,26 @@ TEST(a_fault_ends_the_dispatch) {
     CHECK_EQUAL(dmlk_run_shader(&call), DMLK_OUT_OF_RANGE);
 }
 
+/* Nothing is known of groups that did not end, whether a limit or a fault ended the dispatch. */
+TEST(an_unfinished_watch_in_parts_is_doubtful) {
+    static dmlk_shader_group *const groups[] = {endless, outside, once};
+    const dmlk_shader_watch_options options = {.threads = 1, .lanes = 1, .most_bytes = 1 << 20, .in_parts = 1};
+    const int threads = dmlk_threads();
+    dmlk_set_threads(2);
+    for (int i = 0; i < 3; i++) {
+        dmlk_shader_fault fault;
+        dmlk_shader_call call = call_of(groups[i], &fault, 5, 1, 1);
+        dmlk_shader_watch_result result;
+        int is_late;
+        call.watch = dmlk_shader_watch_new(&options);
+        CHECK_EQUAL(dmlk_run_shader_within(&call, i == 0 ? 0.01 : 100, &is_late) == DMLK_OK, i == 2);
+        dmlk_shader_watch_finish(call.watch, &result);
+        CHECK_EQUAL(result.is_doubtful, i < 2);
+        dmlk_shader_watch_free(call.watch);
+    }
+    dmlk_set_threads(threads);
+}
+
 int main(void) {
     dmlk_split_everything();
     RUN(every_group_runs_once);
@@ -142,5 +163,6 @@ int main(void) {
     RUN(the_host_stops_what_has_time_left);
     RUN(a_limit_is_of_one_dispatch);
     RUN(a_fault_ends_the_dispatch);
+    RUN(an_unfinished_watch_in_parts_is_doubtful);
     return RESULT();
 }
