@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # DXC (the HLSL compiler): what it computes while compiling depends on whether an argument is a literal or a local variable that
-# holds the same constant, and for the variable is not always what HLSL says.
+# holds the same constant, and is not always what HLSL says.
 #
 # Expected, by HLSL's documents: frac(x) is x - floor(x), so 0.75 for -0.25; x % y is smaller than y in size; fmod(5, 3) is 2;
 # atan2(0, 0) is 0; clamp(31, 100, 1) is min(max(31, 100), 1), so 1; and a literal gives what a variable gives.
