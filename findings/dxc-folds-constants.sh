@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # DXC (the HLSL compiler): what it computes while compiling depends on whether an argument is a literal or a local variable that
-# holds the same constant, and for the variable is not always what HLSL says.
+# holds the same constant, and is not always what HLSL says.
 #
 # Expected, by HLSL's documents: frac(x) is x - floor(x), so 0.75 for -0.25; x % y is smaller than y in size; fmod(5, 3) is 2;
-# atan2(0, 0) is 0; and a literal gives what a variable gives.
+# atan2(0, 0) is 0; clamp(31, 100, 1) is min(max(31, 100), 1), so 1; and a literal gives what a variable gives.
 # Seen with DXC 1.8.0.4597 (package compushady-lrtu 0.18.0), stored as constants in the DXIL: for variables 0.25, 1e30, 1.9999999
-# and pi / 2; for literals 0.75, 2 and 0.
+# and pi / 2, and 1 for clamp; for literals 0.75, 2 and 0, and 100 for clamp of int, 1 for clamp of uint.
 # Who meets it: tests of shaders with constants in them, which then test the compiler. The way out is to load the
 # arguments from a buffer: then the DXIL has the operations, and the device computes them.
 #
@@ -80,6 +80,9 @@ for expression, x, y, seen in (
     ("fmod(x, y)", "5", "3", 1.9999999),
     ("fmod(5.0, 3.0)", "0", "0", 2.0),
     ("x % y", "1e30", "3", 1e30),
+    ("float(clamp(int(x), 100, int(y)))", "31", "1", 1.0),
+    ("float(clamp(int(31), int(100), int(1)))", "0", "0", 100.0),
+    ("float(clamp(uint(31), uint(100), uint(1)))", "0", "0", 1.0),
     ("atan2(x, y)", "0", "0", 1.5707964),
     ("atan2(0.0, 0.0)", "0", "0", 0.0),
 ):

@@ -192,6 +192,11 @@ def functions_of_integers(wave: int) -> Case:
         ("min(int(a), int(b))", lambda a, b, c: np.minimum(a.view(np.int32), b.view(np.int32))),
         ("max(a, b)", lambda a, b, c: np.maximum(a, b)),
         ("min(a, b)", lambda a, b, c: np.minimum(a, b)),
+        ("clamp(a, b, c)", lambda a, b, c: np.minimum(np.maximum(a, b), c)),
+        (
+            "uint(clamp(int(a), int(b), int(c)))",
+            lambda a, b, c: np.minimum(np.maximum(a.view("i4"), b.view("i4")), c.view("i4")),
+        ),
         ("msad4(a, uint2(b, a), uint4(c, 0, 0, 0)).x", sum_of_differences),
         ("dot4add_u8packed(a, b, c)", dot_of_bytes(np.uint8)),
         ("dot4add_i8packed(a, b, c)", dot_of_bytes(np.int8)),

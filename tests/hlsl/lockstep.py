@@ -364,8 +364,13 @@ OPERATIONS = [
     Operation("({0} >> {1})", "T T", _shift(False), "iu"),
     Operation("min({0}, {1})", "T T", np.minimum, "iu"),
     Operation("max({0}, {1})", "T T", np.maximum, "iu"),
+    # With bounds that are constants in the wrong order DXC, which computes it, takes one or the other.
     Operation(
-        "clamp({0}, {1}, {2})", "T T T", lambda x, a, b: np.minimum(np.maximum(x, a), b), "iu", lavapipe=False
+        "clamp({0}, min({1}, {2}), max({1}, {2}))",
+        "T T T",
+        lambda x, a, b: np.minimum(np.maximum(x, np.minimum(a, b)), np.maximum(a, b)),
+        "iu",
+        lavapipe=False,
     ),
     Operation("abs({0})", "T", np.abs, "i"),
     # Without a guard DXC, like LLVM, takes x / x to be 1.
