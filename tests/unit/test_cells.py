@@ -70,7 +70,7 @@ def test_rulers_count_bytes_and_elements() -> None:
 
 def test_marks_are_coloured_and_red_ones_lie_over_others() -> None:
     drawn = picture(3, Mark(1, 2, "reads", "read", is_red=True), hatched=(2, 3))
-    assert boxes(drawn) == ["inside", "inside", "hatched", "", "", "read red"]
+    assert boxes(drawn) == ["inside", "inside", "hatched", "cell", "cell", "read shared"]
     assert labels(drawn).count("reads") == 1
 
 

@@ -54,7 +54,7 @@ class Row(NamedTuple):
         return next((each for each in self.marks if each.begin <= cell < each.end), None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cells(Picture):
     """``count`` cells in a row, and rows of what was done to them; ``str()`` is for the terminal.
 
@@ -70,6 +70,9 @@ class Cells(Picture):
     rows: tuple[Row, ...]
     hatched: tuple[int, int] = (0, 0)
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Cells {self.title}>"
 
     def text(self, width: int | None = None, *, colour: bool = False) -> str:
         """For a terminal of ``width`` columns (None: this one); ``colour``: with ANSI colours."""

@@ -14,13 +14,14 @@ _CHARACTER, _HEIGHT, _GAP, _MARGIN = 7.3, 22, 6, 12
 _STYLE = """
 text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #1a1a1a; }
 .title { font-weight: 600; } .small { font-size: 10px; fill: #666; } .middle { text-anchor: middle; }
-rect { fill: none; stroke: #ccc; } .inside { fill: #e8eef8; stroke: #9ab; }
+.cell { fill: none; stroke: #ccc; } .inside { fill: #e8eef8; stroke: #9ab; }
 .hatched { fill: url(#hatched); stroke: #777; }
 .write { fill: #f2b36b; stroke: #96601c; } .read { fill: #8fc3e8; stroke: #2a648f; }
-.both { fill: #c3a2e0; stroke: #6b3f93; } .red { stroke: #d00000; stroke-width: 2.5; }
+.both { fill: #c3a2e0; stroke: #6b3f93; } .shared { stroke: #d00000; stroke-width: 2.5; }
 @media (prefers-color-scheme: dark) {
-text { fill: #e8e8e8; } .small { fill: #aaa; } rect { stroke: #444; } .inside { fill: #26303f; stroke: #678; }
-.write { fill: #8a5310; } .read { fill: #1f567d; } .both { fill: #5d3484; } .red { stroke: #ff5c5c; } }
+text { fill: #e8e8e8; } .small { fill: #aaa; }
+.cell { stroke: #444; } .inside { fill: #26303f; stroke: #678; }
+.write { fill: #8a5310; } .read { fill: #1f567d; } .both { fill: #5d3484; } .shared { stroke: #ff5c5c; } }
 """
 _HATCHED = (
     '<defs><pattern id="hatched" width="6" height="6" patternUnits="userSpaceOnUse">'
@@ -103,8 +104,8 @@ class _Page:
             for cell, (x, wide) in zip(self.columns, self.places, strict=True):
                 mark = None if cell is None else row.at(cell)
                 if cell is not None and red == (mark is not None and mark.is_red):
-                    kind = "" if mark is None else mark.kind + (" red" if red else "")
-                    self.box(x, wide, kind, "" if mark is None else mark.label)
+                    kind = (mark.kind if mark is not None else "") or "cell"
+                    self.box(x, wide, f"{kind} shared" if red else kind, mark.label if mark else "")
         self.y += _HEIGHT + _GAP
 
     def box(self, x: float, wide: float, kind: str, label: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
@@ -52,6 +53,7 @@ def test_every_kind_has_a_picture_but_a_dispatch_that_does_not_end() -> None:
         assert (picture is None) == (kind == "ORDER_ENDLESS"), kind
         report = Report("SHADER_RACE", "A sentence.", cells=picture)
         assert ("<svg" in report.html()) == (picture is not None)
+        assert pickle.loads(pickle.dumps(report)) == report
         assert report.picture is picture and "cells" not in report.json()
 
 
