@@ -11,6 +11,8 @@ from dmlemu.checks.framework.describe import levels
 from dmlemu.d3d12 import MessageId
 from dmlemu.frontends.check_examples import Program, examples
 
+CHECKS = Path(__file__).parents[1] / "tests" / "checks"
+
 
 def pages() -> dict[str, str]:
     """Every page and picture by its file name."""
@@ -22,13 +24,18 @@ def pages() -> dict[str, str]:
 
 
 def _pictures() -> dict[str, str]:
-    """The first picture of each program that has one; the programs run for that."""
-    folder = Path(__file__).parents[1] / "tests" / "checks"
-    sys.path.insert(0, str(folder))
+    """The picture of each program that has one."""
+    stems = sorted(path.stem for path in (CHECKS / "golden").glob("*.picture"))
+    return {f"pictures/{stem}.svg": gallery_picture(stem) for stem in stems}
+
+
+def gallery_picture(stem: str) -> str:
+    """The first picture of a program, which runs for that."""
+    if str(CHECKS) not in sys.path:
+        sys.path.insert(0, str(CHECKS))
     from gallery_programs import pictures
 
-    stems = sorted(path.stem for path in (folder / "golden").glob("*.picture"))
-    return {f"pictures/{stem}.svg": pictures(stem)[0] for stem in stems}
+    return pictures(stem)[0]
 
 
 _HOW_TO_RUN = """
@@ -93,5 +100,5 @@ def _example(program: Program) -> Iterator[str]:
     wrong, report, correction = program.markdown()
     yield f"\n{wrong}\n\n{report}\n"
     if program.picture:
-        yield f"![The tensors of the report in memory](pictures/{program.picture})\n"
+        yield f"![What the report is about](pictures/{program.picture})\n"
     yield correction

@@ -39,7 +39,7 @@ def _checks() -> Iterator[str]:
             for each in programs:
                 picture = f"checks/pictures/{each.picture}" if each.picture else ""
                 title = f"[{each.check}](checks/{each.check}.md): {each.about}"
-                yield from _card(title, picture, "The tensors of the report", each.listing())
+                yield from _card(title, picture, "What the report is about", each.listing())
             yield "</div>\n"
 
 

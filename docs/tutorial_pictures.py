@@ -1,4 +1,4 @@
-"""Pictures of the tutorial and of the guide to ``dmlemu step``: what their programs do, by our own tools."""
+"""Pictures of the tutorial and of guides: what their programs do, by our own tools."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import timeline_picture
+from check_pages import gallery_picture
 
 import dmlemu
 from dmlemu.debugger.command import press
@@ -41,7 +42,7 @@ def _report(id: str) -> Draw:
 
     def draw(run: Run, _: Names) -> str:
         reports = (report for moment in run.moments for report in moment.reports)
-        return next(each.svg() for each in reports if each.id == id and each.layouts)
+        return next(each.svg() for each in reports if each.id == id and each.picture is not None)
 
     return draw
 
@@ -83,6 +84,8 @@ def pictures() -> dict[str, str]:
     found = {f"tutorial-{stem[:2]}.svg": _drawn(stem, draw) for stem, draw in _PAGES.items()}
     found["tutorial-03-memory.svg"] = _memory_map()
     found["tutorial-08-timeline.svg"] = _timeline()
+    found["tutorial-14-race.svg"] = _drawn("14-threads-of-a-shader", _report("SHADER_RACE_SHARED"))
+    found["shader_race.svg"] = gallery_picture("shader_race_groups")
     overlapping = ROOT / "tests" / "programs" / "stepping" / "overlapping_buffers.py"
     with redirect_stdout(StringIO()):
         run = observe_program(overlapping)

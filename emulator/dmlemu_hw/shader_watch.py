@@ -52,7 +52,8 @@ class Finding(NamedTuple):
 
     ``kind``: a ``dmlk_shader_found`` without its prefix, such as ``"RACE"``.  ``offset``: of the first byte,
     in the view of ``later`` or in groupshared memory; of a wave operation (dx.op ``opcode``) the lane that
-    it reads.  Of a barrier, ``later`` is a thread that waits at it, ``earlier`` one that does not.
+    it reads.  Of a barrier, ``later`` is a thread that waits at it, ``earlier`` one that does not, and
+    ``offset`` has a bit for each lane of the wave of ``later`` that waits (WAIT_IN_VAIN: 0, all do).
 
     Kinds of another run (:mod:`.group_orders`): ``"ORDER"``: a number differs if groups run in the reverse
     order; ``earlier`` has written it last, ``later`` in the reverse order, and ``values`` are its bytes in

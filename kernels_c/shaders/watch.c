@@ -625,9 +625,11 @@ void dmlk_shader_shared_stored(const dmlk_shader_call *call, dmlk_watched_wave *
 /* --- barriers --- */
 
 static void note_barrier(dmlk_shader_watch *watch, const dmlk_watched_wave *wave, uint32_t kind, uint32_t line,
-                         uint32_t thread, uint32_t other_line, uint32_t other) {
-    const dmlk_shader_finding finding = {
-        .kind = kind, .later = side_at(wave, thread, line), .earlier = side_at(wave, other, other_line)};
+                         uint64_t mask, uint32_t other_line, uint32_t other) {
+    const dmlk_shader_finding finding = {.kind = kind,
+                                        .offset = mask,
+                                        .later = side_at(wave, wave->first + (uint32_t)__builtin_ctzll(mask), line),
+                                        .earlier = side_at(wave, other, other_line)};
     note(watch, &finding);
 }
 
@@ -679,7 +681,7 @@ static void come_to_barrier(dmlk_shader_watch *watch, const dmlk_watched_wave *w
     const uint32_t thread = wave->first + (uint32_t)__builtin_ctzll(mask);
     const uint64_t missing = dmlk_lanes_of(watch, wave) & ~mask;
     if (missing != 0) {
-        note_barrier(watch, wave, DMLK_FOUND_WAIT_OF_SOME_LANES, line, thread, 0,
+        note_barrier(watch, wave, DMLK_FOUND_WAIT_OF_SOME_LANES, line, mask, 0,
                      wave->first + (uint32_t)__builtin_ctzll(missing));
         watch->diverged = true;
     }
@@ -687,7 +689,7 @@ static void come_to_barrier(dmlk_shader_watch *watch, const dmlk_watched_wave *w
     if (number < watch->sync_count) {
         const dmlk_sync *sync = &watch->syncs[number];
         if (sync->line != line && !watch->diverged) {
-            note_barrier(watch, wave, DMLK_FOUND_WAIT_ELSEWHERE, line, thread, sync->line, sync->thread);
+            note_barrier(watch, wave, DMLK_FOUND_WAIT_ELSEWHERE, line, mask, sync->line, sync->thread);
         }
     } else if (has_room((void **)&watch->syncs, &watch->syncs_room, watch->sync_count, sizeof *watch->syncs)) {
         watch->syncs[watch->sync_count++] = (dmlk_sync){line, thread};

@@ -68,7 +68,8 @@ typedef struct dmlk_shader_side {
 typedef struct dmlk_shader_finding {
     uint32_t kind;          /* dmlk_shader_found */
     uint32_t opcode;        /* of a wave operation */
-    uint64_t offset;        /* of the first byte, in the view of `later` or in groupshared memory; or the lane read */
+    uint64_t offset;        /* of the first byte, in the view of `later` or in groupshared memory; or the lane read; of
+                             * a barrier: a bit for each lane of `later`'s wave that waits (WAIT_IN_VAIN: 0, all do) */
     uint64_t count;         /* of the accesses that are alike; of a race: of words or smaller parts of them */
     dmlk_shader_side later;  /* the access that was found; of a barrier: a thread that waits at it */
     dmlk_shader_side earlier; /* the other one; of a barrier: a thread that does not */

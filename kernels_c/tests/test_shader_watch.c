@@ -531,6 +531,7 @@ TEST(a_barrier_for_a_part_of_a_wave) {
     dmlk_watched_wave wave = wave_of(3, 4);
     dmlk_shader_barrier(&run.call, &wave, 5, SHARED_BARRIER, 6);
     const dmlk_shader_finding f = expect(DMLK_FOUND_WAIT_OF_SOME_LANES);
+    CHECK_EQUAL(f.offset, 6);
     expect_side(&f.later, 3, 5, 5, 0);
     expect_side(&f.earlier, 3, 4, 0, 0);
 }

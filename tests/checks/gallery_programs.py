@@ -24,7 +24,7 @@ def run(program: ModuleType, fixed: bool) -> tuple[list[str], list[Report]]:
     texts, reports = stage.reports_of(partial(program.run, fixed=fixed))
     del stage
     gc.collect()
-    return texts, [report for report in reports if report.layouts]
+    return texts, [report for report in reports if report.picture is not None]
 
 
 def pictures(name: str) -> list[str]:

@@ -15,14 +15,15 @@ import pytest
 from gallery_programs import load, run
 
 from dmlemu.checks import catalogue
+from dmlemu.checks.shaders.check import Shaders
 from dmlemu.diagnostics.report import Report
 from dmlemu.frontends.check_examples import read
-from dmlemu.pictures import Layout, grouped
 
 __dmlemu_helper__ = True  # reports name lines of what it runs
 
 HERE = Path(__file__).parent
 GALLERY = HERE / "gallery"
+_SHADERS = {each.id for each in Shaders.declarations if not each.no_example}
 PROGRAMS = sorted(path.stem for path in GALLERY.glob("*.py") if path.stem != "__init__")
 
 
@@ -30,7 +31,8 @@ def picture_of(report: Report) -> str:
     """The text of a report's picture.  Its SVG is well-formed; how one looks is seen by
     ``golden/test_golden_pictures.py``."""
     assert ElementTree.fromstring(report.svg()).get("aria-label")
-    return Layout(grouped(report.layouts), report.faulty_byte).text(100) + "\n"
+    assert report.picture is not None
+    return report.picture.text(100) + "\n"
 
 
 @pytest.mark.dmlemu(expect=["*"])
@@ -73,3 +75,9 @@ def test_the_corrected_program_is_silent(name: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_names_a_declared_check(name: str) -> None:
     assert load(name).CHECK in catalogue()
+
+
+def test_every_program_of_a_shader_has_a_picture() -> None:
+    shaders = [name for name in PROGRAMS if load(name).CHECK in _SHADERS]
+    assert {load(name).CHECK for name in shaders} == _SHADERS
+    assert [name for name in shaders if not read(GALLERY / f"{name}.py").picture] == []

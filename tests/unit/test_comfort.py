@@ -244,6 +244,7 @@ def one_of_each(session: Session, folder: Path) -> list[object]:
         *(reporting.Stored(report), reporting.ReportFile(folder / "x.txt"), record, difference, reduced),
         *(recording.record(None, None), recording.Comparison(difference, 3), recording.Run([report], record)),
         *(dmlemu.trace(device), watch, desc.layout("x"), buffer.map_picture(), desc.layout("x").tensors[0]),
+        pictures.Cells("u0 'values': 256 bytes", "the view", 64, (), ()),
         *(device.context.checks, *device.context.checks, checks.Names(device)),
         *(shaders.root_signature, shaders.pipeline, shaders.signature),
         d3d12.create_root_signature_deserializer(signature_bytes(d3d12.RootSignatureDesc())),

@@ -22,7 +22,7 @@ from .location import end_at_program
 from .spelling import elide, printable, quote
 
 if TYPE_CHECKING:
-    from ..pictures import Tensor
+    from ..pictures import Cells, Layout, Tensor
 
 __all__ = [
     "HOST_IS_FULL",
@@ -39,7 +39,7 @@ __all__ = [
 RULE_LINE = re.compile(r"^  rule: .*$", re.MULTILINE)
 """The line of :meth:`Report.text` that names the rule."""
 
-_OF_PICTURE = ("layouts", "faulty_byte")
+_OF_PICTURE = ("layouts", "faulty_byte", "cells")
 _MOST_LINE = 8000  # of an entry of a report, which may show a whole layout
 
 
@@ -112,7 +112,7 @@ class Report(Frozen):
     the path as the user wrote it (``OutputTensor.Sizes[2]``), ``given`` and ``expected`` the values.
     ``ranges`` are bytes or elements, each in words; ``created_at`` is the line that created the object.
     ``layouts``: the tensors that :meth:`svg` draws; ``faulty_byte``: the byte of their buffer that it shows
-    wherever parts are left out.
+    wherever parts are left out.  ``cells``: what it draws in their place, of threads that access memory.
     """
 
     id: str
@@ -133,6 +133,7 @@ class Report(Frozen):
     properties: dict[str, str] = dataclass_field(default_factory=dict)
     layouts: tuple[Tensor, ...] = ()
     faulty_byte: int | None = None
+    cells: Cells | None = None
 
     def __repr__(self) -> str:
         return f"<{self.severity.name} {self.id}: {elide(printable(self.message), 140)}>"
@@ -150,14 +151,20 @@ class Report(Frozen):
         """The sentences of the rules that ``rule`` names; empty if it names only a page."""
         return " ".join(_sentences(self.rule))
 
-    def svg(self) -> str:
-        """A picture of the tensors in memory that the report is about; empty if it is about none."""
+    @property
+    def picture(self) -> Layout | Cells | None:
+        """What :meth:`svg` draws, whose ``text()`` is for a terminal; None: there is nothing to draw."""
         if not self.layouts:
-            return ""
+            return self.cells
         with loading():
             from ..pictures import Layout, grouped
 
-        return Layout(grouped(self.layouts), self.faulty_byte).svg()
+        return Layout(grouped(self.layouts), self.faulty_byte)
+
+    def svg(self) -> str:
+        """A picture of the tensors in memory, or what threads of a shader did there; empty: there is none."""
+        picture = self.picture
+        return "" if picture is None else picture.svg()
 
     def html(self, hresult: HResult | None = None) -> str:
         """The report as a part of an HTML page: its text, and the picture of :meth:`svg` if there is one.
@@ -253,7 +260,8 @@ def as_html(report: Report, text: str, others: Sequence[str] = ()) -> str:
         count = "1 other object" if len(others) == 1 else f"{len(others)} other objects"
         lines = escape("\n".join(_printed(each, False) for each in others))
         pre += f"\n<details><summary>The same of {count}</summary><pre>{lines}</pre></details>"
-    picture = f'<div style="overflow-x: auto">{report.svg()}</div>' if report.layouts else ""
+    drawn = report.svg()
+    picture = f'<div style="overflow-x: auto">{drawn}</div>' if drawn else ""
     return f'<section style="{style}">\n{pre}\n{picture}</section>\n'
 
 

@@ -1,6 +1,7 @@
-"""Pictures of memory: where the elements of tensors lie in a buffer, as text and as SVG."""
+"""Pictures of memory: where the elements of tensors lie in a buffer, and what threads did."""
 
+from .cells import Cells
 from .layout import Layout
 from .tensor import Tensor, grouped
 
-__all__ = ["Layout", "Tensor", "grouped"]
+__all__ = ["Cells", "Layout", "Tensor", "grouped"]

@@ -10,7 +10,7 @@ from dmlemu_hw.shader_watch import Finding, Side, Watched, WatchedView
 
 from ...diagnostics.declaration import Declaration
 from ..framework.check import Check, on
-from . import messages
+from . import messages, pictures
 from .messages import Shader, View
 from .rows import (
     SHADER_BARRIER_DIVERGENT,
@@ -72,6 +72,7 @@ class Shaders(Check, Foresight):
                     operation=f"{command.place}, {program.label}",
                     context=(command.context,),
                     cause=(command.command.site or program.label, *_cause(found)),
+                    cells=pictures.cells(shader, found, view, code),
                     **self._place(found, at),
                 )
         if event.dropped or event.unchecked:

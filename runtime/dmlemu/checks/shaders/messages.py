@@ -16,6 +16,7 @@ __all__ = [
     "barrier",
     "endless",
     "lane",
+    "number",
     "order",
     "outside",
     "race",
@@ -106,12 +107,18 @@ def order(shader: Shader, found: Finding, view: View) -> str:
 
 
 def _number(data: bytes, type: str) -> str:
-    """The bytes as a number of that type, or else as an integer; atomic sums of floats are said to be UINT32."""
-    dtype = np.dtype(type.lower())
-    value = np.frombuffer(data, dtype if dtype.itemsize == len(data) else f"<u{len(data)}")[0]
+    """The number in words; atomic sums of floats are said to be UINT32."""
+    value = number(data, type)
     if value.dtype == np.uint32 and 1e-9 < abs(float(value.view(np.float32))) < 1e9:
         return f"{value} ({value.view(np.float32)} as a float)"
     return str(value)
+
+
+def number(data: bytes, type: str) -> np.generic:
+    """The bytes as a number of that type, or else as an integer."""
+    dtype = np.dtype(type.lower())
+    value: np.generic = np.frombuffer(data, dtype if dtype.itemsize == len(data) else f"<u{len(data)}")[0]
+    return value
 
 
 def _writer(shader: Shader, side: Side) -> str:

@@ -230,7 +230,7 @@ def summarize(reports: Iterable[Stored]) -> str:
 
 def how_to_see(reports: Iterable[Stored]) -> str:
     """A line about the pictures of printed reports; empty if they have none."""
-    count = sum(1 for stored in reports if stored.report.layouts and not stored.suppressed)
+    count = sum(1 for stored in reports if stored.report.picture is not None and not stored.suppressed)
     what = "1 report has a picture" if count == 1 else f"{count} reports have pictures"
     return f"dmlemu: {what}; --report FILE.html draws {'it' if count == 1 else 'them'}." if count else ""
 

@@ -72,7 +72,7 @@ def _by_text(reports: Iterable[Stored]) -> list[list[Stored]]:
     groups: dict[object, list[Stored]] = {}
     for stored in reports:
         report = stored.report.spelled()
-        if report.layouts or not report.object:
+        if report.picture is not None or not report.object:
             key: object = id(stored)
         else:
             without = replace(report, object="", properties={})
