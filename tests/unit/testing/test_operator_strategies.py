@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
 
 from dmlemu import d3d12, dml
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
@@ -213,3 +214,17 @@ def test_what_programs_use_is_drawn_where_few_values_of_all_are_that() -> None:
     occurs(lstm, lambda desc: [each.TYPE.name for each in desc.activation_descs] == usual * 2)  # type: ignore[attr-defined]
     resample = operator_descs(OperatorType.RESAMPLE1, kinds=NO_LAYOUTS)
     occurs(resample, lambda desc: set(desc.input_pixel_offsets) == {0.5})  # type: ignore[attr-defined]
+
+
+def test_nothing_jumps_behind_a_rounding() -> None:
+    """A threshold after a sum that is not exact may be passed by the device, or by the reference alone."""
+
+    def jumps(desc: Any) -> bool:
+        return desc.fused_activation is not None and desc.fused_activation.TYPE.name.endswith(
+            ("SHRINK", "THRESHOLDED_RELU")
+        )
+
+    exact = smallest(operator_descs(OperatorType.GEMM), jumps)
+    assert 0.1 not in (exact.alpha, exact.beta)
+    with pytest.raises(NoSuchExample):
+        occurs(operator_descs(OperatorType.BATCH_NORMALIZATION), jumps)
