@@ -763,7 +763,7 @@ def _compute_before(wave: Wave, barrier: Instruction) -> None:
     that is marked volatile.
     """
     block = wave.block.instructions
-    before = block[: block.index(barrier)]
+    before = dict.fromkeys(block[: block.index(barrier)])
     for made in before:
         value = wave.values.get(made)
         later = any(user.name == "phi" or user not in before for user in wave.users.get(made, ()))
