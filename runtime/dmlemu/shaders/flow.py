@@ -96,7 +96,7 @@ def _passed_next(flow: Flow) -> dict[Block, list[Block]]:
         if region.linear:
             found.update(_passed_in_linear(region.blocks))
     for block in flow.order:
-        targets = found[block] if block in found else [*block.successors]
+        targets = found.get(block, [*block.successors])
         if block in flow.sides and (meeting := flow.meeting[block]) is not None:
             targets.append(meeting)  # a side that no lane takes is left out
         region = flow.region[block]
