@@ -32,15 +32,15 @@ _MOST_TUNED = 8_000
 """Lines of LLVM's language, as ``_work`` counts them.  The better ways to choose registers, to order and to
 combine instructions take time that grows with the square of a function's size: of more than this, LLVM
 makes code by the plain ways, whose time grows evenly."""
-_MOST_LINES = 150_000
-"""The same, of what the plain ways translate in about five seconds, and whose values have room on a stack."""
+_MOST_LINES = 200_000
+"""The same, of what the plain ways translate in about six seconds, and whose values have room on a stack."""
 _MOST_BLOCKS = 5_000
 """Of a shader's function."""
 _SCALAR = re.compile(r"= [us](?:div|rem) <|= frem <|@llvm\.masked\.(?:gather|scatter)")
 """What becomes instructions for each lane, about as many as ``_LINES_OF_SCALARS`` lines."""
 _LINES_OF_SCALARS = 32
 _SCATTERED = re.compile(r"@llvm\.masked\.(?:gather|scatter)")
-_MOST_SCATTERED = 1_500
+_MOST_SCATTERED = 1_000
 """Accesses whose lanes are apart: the time for their constants grows with their square."""
 
 
