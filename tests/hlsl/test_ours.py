@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from dmlemu.shaders import native, read_container, read_module
+from dmlemu.shaders import UnsupportedShader, native, read_container, read_module
 from dmlemu.shaders.dxc import CompilerMissing, compile_hlsl
 from dmlemu.shaders.operations import OPERATIONS
 from dmlemu_hw.kernels import instruction_sets
@@ -37,6 +37,38 @@ WAVES = (4, 8, 16, 32, 64)
 def test_classics(name: str, wave: int) -> None:
     case = {**CLASSICS, **INTRINSICS}[name](wave)
     assert not differences(case, ours.run(case, wave))
+
+
+@pytest.fixture
+def plainly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """LLVM makes code as it does of huge shaders."""
+    monkeypatch.setattr(native, "_MOST_TUNED", -1)
+    native._compile.cache_clear()
+    yield
+    native._compile.cache_clear()
+
+
+@pytest.mark.usefixtures("plainly")
+@pytest.mark.parametrize("name", CLASSICS)
+def test_classics_made_plainly(name: str) -> None:
+    case = CLASSICS[name](16)
+    assert not differences(case, ours.run(case, 16))
+
+
+def _sum_of_loads(count: int) -> str:
+    return "o.Store(4 * i, " + " + ".join(f"a[i + {n}]" for n in range(count)) + ");"
+
+
+def test_a_huge_expression() -> None:
+    values = np.arange(64, dtype=np.uint32) * 2654435761
+    found = np.frombuffer(run(_sum_of_loads(700), 64, values), np.uint32)[:64]
+    assert np.array_equal(found, np.cumsum(values[::-1], dtype=np.uint32)[::-1])
+
+
+def test_more_accesses_than_are_translated() -> None:
+    body = "o.Store(4 * i, " + " + ".join(f"a[i * {n + 2}]" for n in range(1600)) + ");"
+    with pytest.raises(UnsupportedShader, match=r"1603 accesses .* at most 1000 .* split it"):
+        run(body, 64, np.zeros(64, np.uint32))
 
 
 def watched(case: Case, wave: int) -> set[str]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from .errors import MalformedShader, UnsupportedShader
 from .values import Block, Function, Instruction, Value
@@ -69,7 +70,7 @@ def read_flow(function: Function, is_varying: IsVarying) -> Flow:
 
 
 def _crossing(flow: Flow) -> set[Instruction]:
-    after = {block: _passed_next(flow, block) for block in flow.order}
+    after = _passed_next(flow)
     order = _reverse_post_order(flow.order[0], after.__getitem__)
     before: dict[Block, list[Block]] = {block: [] for block in order}
     for block in order:
@@ -88,23 +89,34 @@ def _crossing(flow: Flow) -> set[Instruction]:
     return {made for made in found if isinstance(made, Instruction) and not flow.region[home[made]].linear}
 
 
-def _passed_next(flow: Flow, block: Block) -> list[Block]:
-    """Where lanes go on from a block, if need be for nothing."""
-    region = flow.region[block]
-    targets = [*block.successors]
-    if region.linear:
-        inside = region.blocks
-        place = inside.index(block) + 1
-        targets = [other for each in inside for other in each.successors if other not in inside]
-        if place < len(inside):
-            targets = [inside[place]]
-    elif block in flow.sides and (meeting := flow.meeting[block]) is not None:
-        targets.append(meeting)  # a side that no lane takes is left out
-    regions = [flow.region[target] for target in targets]
-    return [
-        other.blocks[0] if other.linear and other is not region else target
-        for target, other in zip(targets, regions, strict=True)
-    ]
+def _passed_next(flow: Flow) -> dict[Block, list[Block]]:
+    """Where lanes go on from each block, if need be for nothing."""
+    found: dict[Block, list[Block]] = {}
+    for region in dict.fromkeys(flow.region.values()):
+        if region.linear:
+            found.update(_passed_in_linear(region.blocks))
+    for block in flow.order:
+        targets = found.get(block, [*block.successors])
+        if block in flow.sides and (meeting := flow.meeting[block]) is not None:
+            targets.append(meeting)  # a side that no lane takes is left out
+        region = flow.region[block]
+        found[block] = [_entered(flow, target, region) for target in targets]
+    return found
+
+
+def _passed_in_linear(blocks: list[Block]) -> dict[Block, list[Block]]:
+    """All of them, in their order; lanes may leave each for what any of them leads to."""
+    inside = set(blocks)
+    out = [target for block in blocks for target in block.successors if target not in inside]
+    found = {block: [following] for block, following in pairwise(blocks)}
+    found[blocks[-1]] = list(dict.fromkeys(out))
+    return found
+
+
+def _entered(flow: Flow, target: Block, region: Region) -> Block:
+    """The block that lanes pass first which go to ``target``."""
+    other = flow.region[target]
+    return other.blocks[0] if other.linear and other is not region else target
 
 
 class _Graph:
@@ -112,9 +124,10 @@ class _Graph:
 
     def __init__(self, entry: Block) -> None:
         order = _reverse_post_order(entry, lambda block: block.successors)
+        self.after = {block: list(dict.fromkeys(block.successors)) for block in order}
         self.before: dict[Block, list[Block]] = {block: [] for block in order}
         for block in order:
-            for after in dict.fromkeys(block.successors):
+            for after in self.after[block]:
                 self.before[after].append(block)
         self.dominators = _dominators(order, self.before)
         place = {block: number for number, block in enumerate(order)}
@@ -183,8 +196,7 @@ class _Graph:
 
     def side(self, start: Block, end: Block | None) -> set[Block]:
         """What can be reached from ``start`` without passing ``end``."""
-        after = {block: [other for other in block.successors if other is not end] for block in self.order}
-        return set() if start is end else _reached([start], after)
+        return _reached([start], self.after, {end} if end else None)
 
 
 def _check_values(graph: _Graph) -> None:

@@ -79,6 +79,8 @@ class Wave(Calls):
         self.values: dict[Value, Lanes | tuple[Lanes, ...]] = {}
         self.memory: dict[Value, pointers.Memory] = {}
         """Of local variables."""
+        self.hidden: set[Instruction] = set()
+        """Values of which LLVM does not see how they were computed."""
         self.phis: dict[Instruction, str] = {}
         self.slots: dict[tuple[Instruction, int], str] = {}
         self.waiting: dict[Block, str] = {}

@@ -7,6 +7,7 @@ longer, is made when it is first asked for: watched dispatches run other code.
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,20 @@ from .values import Module
 __all__ = ["CompiledShader", "CompilerMissing", "compile_shader", "wave_sizes"]
 
 WAVE_SIZES = (4, 8, 16, 32, 64)
+_MOST_TUNED = 8_000
+"""Lines of LLVM's language, as ``_work`` counts them.  The better ways to choose registers, to order and to
+combine instructions take time that grows with the square of a function's size: of more than this, LLVM
+makes code by the plain ways, whose time grows evenly."""
+_MOST_LINES = 200_000
+"""The same, of what the plain ways translate in about six seconds, and whose values have room on a stack."""
+_MOST_BLOCKS = 5_000
+"""Of a shader's function."""
+_SCALAR = re.compile(r"= [us](?:div|rem) <|= frem <|@llvm\.masked\.(?:gather|scatter)")
+"""What becomes instructions for each lane, about as many as ``_LINES_OF_SCALARS`` lines."""
+_LINES_OF_SCALARS = 32
+_SCATTERED = re.compile(r"@llvm\.masked\.(?:gather|scatter)")
+_MOST_SCATTERED = 1_000
+"""Accesses whose lanes are apart: the time for their constants grows with their square."""
 
 
 class CompilerMissing(ShaderError):
@@ -164,11 +179,13 @@ def _compile(key: _Key) -> CompiledShader:
     program = _program_of(container, key.checked)
     module = read_module(program.bitcode, "part ILDB" if program is container.debug else "part DXIL")
     ranges = read_ranges(container, module if program is container.program else None)
+    _refuse_many("blocks", sum(len(each.blocks) for each in module.functions), _MOST_BLOCKS)
     version = _llvm().llvm_version_info[0]
     with refusing():
         text, shared_bytes, waiting = write_program(
             module, ranges, lanes=key.lanes, checked=key.checked, llvm=version
         )
+    _refuse_huge(text)
     with _lock:
         _parse(text)
     return CompiledShader(
@@ -279,25 +296,47 @@ def _parse(text: str) -> Any:
     return module
 
 
+def _refuse_huge(text: str) -> None:
+    """Nothing can stop LLVM once it has begun: what would take it long is not begun."""
+    _refuse_many("lines of LLVM's language", _work(text), _MOST_LINES)
+    _refuse_many("accesses of threads that lie apart", len(_SCATTERED.findall(text)), _MOST_SCATTERED)
+
+
+def _refuse_many(what: str, count: int, most: int) -> None:
+    if count > most:
+        raise UnsupportedShader(
+            f"the shader has {count} {what}; at most {most} are translated: "
+            "keep its loops as loops ([loop] in HLSL), or split it into several shaders"
+        )
+
+
+def _work(text: str) -> int:
+    """How much LLVM has to translate, in lines."""
+    return text.count("\n") + _LINES_OF_SCALARS * len(_SCALAR.findall(text))
+
+
 def _engine(text: str) -> Any:
     llvm = _llvm()
+    tuned = _work(text) <= _MOST_TUNED
     machine, module = _machine(), _parse(text)
     module.triple = llvm.get_process_triple()
     module.data_layout = str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    options = llvm.create_pipeline_tuning_options(speed_level=int(tuned))
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    engine = llvm.create_mcjit_compiler(module, _fresh_machine())
+    engine = llvm.create_mcjit_compiler(module, _fresh_machine(2 if tuned else 0))
     engine.finalize_object()
     return engine
 
 
-def _fresh_machine() -> Any:
-    """The engine owns its machine."""
+def _fresh_machine(level: int = 2) -> Any:
+    """The engine owns its machine.  ``level``: how much it does for fast code, 0 to 2."""
     llvm = _llvm()
     triple = llvm.get_process_triple()
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     named = _CPUS.get(os.environ.get("DMLEMU_ISA", ""))
     if named is not None and triple.startswith("x86_64"):
         cpu, features = named, ""
-    return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=cpu, features=features, opt=level, jit=True
+    )

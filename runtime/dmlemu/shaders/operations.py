@@ -763,14 +763,17 @@ def _compute_before(wave: Wave, barrier: Instruction) -> None:
     that is marked volatile.
     """
     block = wave.block.instructions
-    before = block[: block.index(barrier)]
+    before = dict.fromkeys(block[: block.index(barrier)])
     for made in before:
         value = wave.values.get(made)
+        if made in wave.hidden:
+            continue
         later = any(user.name == "phi" or user not in before for user in wave.users.get(made, ()))
         if later and made.name in arithmetic.INSTRUCTIONS and isinstance(value, Lanes) and value.step is None:
             kind, place = wave.code.vector_type(value.type), wave.result(value.type)
             wave.code.do(f"store volatile {kind} {value.text}, ptr {place}")
             wave.values[made] = Lanes(value.type, wave.code.new(f"load volatile {kind}, ptr {place}"))
+            wave.hidden.add(made)
 
 
 def _thread(which: str) -> Callable[[Wave, Instruction], Lanes]:
