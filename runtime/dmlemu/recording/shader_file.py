@@ -8,6 +8,7 @@ from typing import Any
 from ..d3d12.core.features import MAX_VIEWS
 from ..d3d12.descriptors.views import MAX_STRUCTURE_STRIDE
 from ..d3d12.lists.compute_validation import MOST_GROUPS
+from ..d3d12.root_signatures.validation import MOST_DWORDS
 from ..dml import TensorDataType
 from ..frontends.dxdispatch.node import Node
 from ..frontends.rows import MODEL_VALUE
@@ -16,7 +17,6 @@ from .model import Indirect, RecordedTensor, ShaderView, ShaderWork, Span
 __all__ = ["read_shader", "written_shader"]
 
 _KINDS = ("CBV", "SRV", "UAV")
-_MOST_ARGUMENTS = 64  # of a root signature: its DWORDs
 _ADDRESS = 8  # bytes
 
 Rows = tuple[tuple[int, ShaderView], ...]
@@ -150,8 +150,8 @@ def _row(node: Node, count: int) -> list[Node]:
 def _few(node: Node) -> list[Node]:
     """No more than a root signature has arguments."""
     elements = node.elements()
-    if len(elements) > _MOST_ARGUMENTS:
-        node.fail(MODEL_VALUE, f"has {len(elements)} elements", len(elements), f"at most {_MOST_ARGUMENTS}")
+    if len(elements) > MOST_DWORDS:
+        node.fail(MODEL_VALUE, f"has {len(elements)} elements", len(elements), f"at most {MOST_DWORDS}")
     return elements
 
 
