@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..d3d12.core.features import MAX_VIEWS
+from ..d3d12.core.features import MAX_VIEWS, MAX_WAVE, MIN_WAVE
 from ..d3d12.descriptors.views import MAX_STRUCTURE_STRIDE
 from ..d3d12.lists.compute_validation import MOST_GROUPS
 from ..d3d12.root_signatures.validation import MOST_DWORDS
@@ -54,7 +54,7 @@ class _Reader:
         return ShaderWork(
             key(node["code"]),
             key(node["root_signature"]),
-            node["wave"].uint32(),
+            node["wave"].integer(MIN_WAVE, MAX_WAVE),
             node["flush"].boolean(),
             groups,
             indirect,
@@ -123,7 +123,7 @@ class _Reader:
     # --- ExecuteIndirect ---
 
     def _indirect(self, node: Node) -> Indirect:
-        commands = self._span(node["commands"], 1)
+        commands = self._span(node["commands"], _ADDRESS if node["addresses"].elements() else 1)
         arguments = [_row(each, 3) for each in _few(node["arguments"])]
         return Indirect(
             tuple((a.uint32(), b.uint32(), c.uint32()) for a, b, c in arguments),
