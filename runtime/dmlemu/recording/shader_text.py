@@ -45,11 +45,13 @@ def drawn_notes(program: Program) -> list[str]:
     notes: dict[str, None] = {}
     for call, work in _shader_calls(program):
         usual = shaders.compile_shader(shaders.read_container(program.array(work.code).tobytes()))
-        if (usual.wave, usual.denormals == "ftz") != (work.wave, work.flush):
-            flush = " and denormal numbers as 0" if work.flush else ""
+        flushes = usual.denormals == "ftz"
+        if (usual.wave, flushes) != (work.wave, work.flush):
+            drawn = work.flush and not flushes
+            flush, keeps = (" and denormal numbers as 0", " and keep these") if drawn else ("", "")
             notes[
                 f"{call.work.title} was recorded with waves of {work.wave} lanes{flush}; the Python program "
-                f"and the DxDispatch model run it with waves of {usual.wave}."
+                f"and the DxDispatch model run it with waves of {usual.wave}{keeps}."
             ] = None
     return list(notes)
 
