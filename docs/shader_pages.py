@@ -57,6 +57,8 @@ byte code of shader model 5 (DXBC), pointers or resources that control flow sele
 | sin, cos, exp2, log2 and others | computed in double, rounded once: the same on every CPU |
 | denormal numbers of `float` | kept; `-denorm ftz` flushes them |
 | reads and writes outside of a view | 0; dropped |
+| typed buffers of `R10G10B10A2`, `R11G11B10_FLOAT`, `B8G8R8A8_UNORM` | converted by Direct3D's rules |
+| views of sRGB formats, `R9G9B9E5_SHAREDEXP`, `B8G8R8X8_UNORM` | refused |
 | typed buffers of 64-bit elements | views of two components, `R32G32_UINT` |
 | atomic operations at unaligned addresses | exact, one after the other |
 | outside of a root descriptor's resource | the device is removed, with a report |

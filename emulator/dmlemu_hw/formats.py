@@ -1,4 +1,8 @@
-"""The DXGI formats whose views can be cleared, and what a clear writes."""
+"""The DXGI formats of views: their elements, which of them a shader can have, and what a clear writes.
+
+``kernels_c/shaders/memory.c`` has those with a type once more, and the API theirs from the names
+(``dmlemu.d3d12.types.formats``); tests compare all three.
+"""
 
 from __future__ import annotations
 

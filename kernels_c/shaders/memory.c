@@ -85,46 +85,105 @@ void dmlk_shader_count(const dmlk_shader_view *const *views, int32_t step, uint6
 
 enum component { FLOATS, UNORM, SNORM, UINTS, SINTS };
 
+enum { MOST_COMPONENTS = 4 };
+
+/* Components from the lowest bit on, and the channel (R, G, B, A) of each; `bits` 0: none.  None lies across two words. */
 typedef struct format {
-    uint8_t components, bits;
+    uint8_t bits[MOST_COMPONENTS];
     enum component kind;
+    uint8_t channels[MOST_COMPONENTS];
 } format;
 
-/* By DXGI_FORMAT; formats that are not of equal components are 0: their views cannot be made. */
+#define RGBA {0, 1, 2, 3}
+#define BGRA {2, 1, 0, 3}
+
+/* By DXGI_FORMAT: those of dmlemu_hw.formats that have a type. */
 static const format formats[] = {
-    [2] = {4, 32, FLOATS}, [3] = {4, 32, UINTS},   [4] = {4, 32, SINTS},   [6] = {3, 32, FLOATS}, [7] = {3, 32, UINTS},
-    [8] = {3, 32, SINTS},  [10] = {4, 16, FLOATS}, [11] = {4, 16, UNORM},  [12] = {4, 16, UINTS}, [13] = {4, 16, SNORM},
-    [14] = {4, 16, SINTS}, [16] = {2, 32, FLOATS}, [17] = {2, 32, UINTS},  [18] = {2, 32, SINTS}, [28] = {4, 8, UNORM},
-    [30] = {4, 8, UINTS},  [31] = {4, 8, SNORM},   [32] = {4, 8, SINTS},   [34] = {2, 16, FLOATS}, [35] = {2, 16, UNORM},
-    [36] = {2, 16, UINTS}, [37] = {2, 16, SNORM},  [38] = {2, 16, SINTS},  [41] = {1, 32, FLOATS}, [42] = {1, 32, UINTS},
-    [43] = {1, 32, SINTS}, [49] = {2, 8, UNORM},   [50] = {2, 8, UINTS},   [51] = {2, 8, SNORM},  [52] = {2, 8, SINTS},
-    [54] = {1, 16, FLOATS}, [56] = {1, 16, UNORM}, [57] = {1, 16, UINTS},  [58] = {1, 16, SNORM}, [59] = {1, 16, SINTS},
-    [61] = {1, 8, UNORM},  [62] = {1, 8, UINTS},   [63] = {1, 8, SNORM},   [64] = {1, 8, SINTS},
+    [2] = {{32, 32, 32, 32}, FLOATS, RGBA},
+    [3] = {{32, 32, 32, 32}, UINTS, RGBA},
+    [4] = {{32, 32, 32, 32}, SINTS, RGBA},
+    [6] = {{32, 32, 32}, FLOATS, RGBA},
+    [7] = {{32, 32, 32}, UINTS, RGBA},
+    [8] = {{32, 32, 32}, SINTS, RGBA},
+    [10] = {{16, 16, 16, 16}, FLOATS, RGBA},
+    [11] = {{16, 16, 16, 16}, UNORM, RGBA},
+    [12] = {{16, 16, 16, 16}, UINTS, RGBA},
+    [13] = {{16, 16, 16, 16}, SNORM, RGBA},
+    [14] = {{16, 16, 16, 16}, SINTS, RGBA},
+    [16] = {{32, 32}, FLOATS, RGBA},
+    [17] = {{32, 32}, UINTS, RGBA},
+    [18] = {{32, 32}, SINTS, RGBA},
+    [24] = {{10, 10, 10, 2}, UNORM, RGBA},
+    [25] = {{10, 10, 10, 2}, UINTS, RGBA},
+    [26] = {{11, 11, 10}, FLOATS, RGBA},
+    [28] = {{8, 8, 8, 8}, UNORM, RGBA},
+    [30] = {{8, 8, 8, 8}, UINTS, RGBA},
+    [31] = {{8, 8, 8, 8}, SNORM, RGBA},
+    [32] = {{8, 8, 8, 8}, SINTS, RGBA},
+    [34] = {{16, 16}, FLOATS, RGBA},
+    [35] = {{16, 16}, UNORM, RGBA},
+    [36] = {{16, 16}, UINTS, RGBA},
+    [37] = {{16, 16}, SNORM, RGBA},
+    [38] = {{16, 16}, SINTS, RGBA},
+    [41] = {{32}, FLOATS, RGBA},
+    [42] = {{32}, UINTS, RGBA},
+    [43] = {{32}, SINTS, RGBA},
+    [49] = {{8, 8}, UNORM, RGBA},
+    [50] = {{8, 8}, UINTS, RGBA},
+    [51] = {{8, 8}, SNORM, RGBA},
+    [52] = {{8, 8}, SINTS, RGBA},
+    [54] = {{16}, FLOATS, RGBA},
+    [56] = {{16}, UNORM, RGBA},
+    [57] = {{16}, UINTS, RGBA},
+    [58] = {{16}, SNORM, RGBA},
+    [59] = {{16}, SINTS, RGBA},
+    [61] = {{8}, UNORM, RGBA},
+    [62] = {{8}, UINTS, RGBA},
+    [63] = {{8}, SNORM, RGBA},
+    [64] = {{8}, SINTS, RGBA},
+    [65] = {{8}, UNORM, {3}},
+    [85] = {{5, 6, 5}, UNORM, BGRA},
+    [86] = {{5, 5, 5, 1}, UNORM, BGRA},
+    [87] = {{8, 8, 8, 8}, UNORM, BGRA},
+    [115] = {{4, 4, 4, 4}, UNORM, BGRA},
+    [191] = {{4, 4, 4, 4}, UNORM, {3, 2, 1, 0}},
 };
 
 static format format_of(const dmlk_shader_view *view) {
-    return view->format < sizeof formats / sizeof *formats ? formats[view->format] : (format){0, 0, FLOATS};
+    return view->format < sizeof formats / sizeof *formats ? formats[view->format] : (format){.kind = FLOATS};
 }
 
-static uint32_t load_bits(const uint8_t *place, uint32_t bits) {
-    uint32_t found = 0;
-    memcpy(&found, place, bits / 8); /* little endian */
+static uint32_t bytes_of(format of) {
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < MOST_COMPONENTS; i++) {
+        bits += of.bits[i];
+    }
+    return bits / 8;
+}
+
+static bool has_alpha(format of) {
+    bool found = false;
+    for (uint32_t i = 0; i < MOST_COMPONENTS && of.bits[i] != 0; i++) {
+        found = found || of.channels[i] == 3;
+    }
     return found;
 }
 
 static int32_t sign_extended(uint32_t value, uint32_t bits) { return (int32_t)(value << (32 - bits)) >> (32 - bits); }
 
-/* What a shader reads: a float's bits, or an integer. */
-static uint32_t decoded(uint32_t value, format of) {
-    switch (of.kind) {
-    case FLOATS: return of.bits == 32 ? value : dmlk_float_bits(dmlk_float16_to_float((uint16_t)value));
-    case UNORM: return dmlk_float_bits((float)value / (float)((UINT32_C(1) << of.bits) - 1));
+/* What a shader reads: a float's bits, or an integer.  Floats of 10 and 11 bits are halves without a sign. */
+static uint32_t decoded(uint32_t value, enum component kind, uint32_t bits) {
+    switch (kind) {
+    case FLOATS:
+        value = bits < 16 ? value << (15 - bits) : value;
+        return bits == 32 ? value : dmlk_float_bits(dmlk_float16_to_float((uint16_t)value));
+    case UNORM: return dmlk_float_bits((float)value / (float)((UINT32_C(1) << bits) - 1));
     case SNORM: {
-        const float scaled = (float)sign_extended(value, of.bits) / (float)((UINT32_C(1) << (of.bits - 1)) - 1);
+        const float scaled = (float)sign_extended(value, bits) / (float)((UINT32_C(1) << (bits - 1)) - 1);
         return dmlk_float_bits(scaled < -1 ? -1 : scaled); /* the least number is -1, too */
     }
     case UINTS: return value;
-    case SINTS: return (uint32_t)sign_extended(value, of.bits);
+    case SINTS: return (uint32_t)sign_extended(value, bits);
     }
     return 0;
 }
@@ -135,12 +194,33 @@ static int32_t scaled(float x, float least, uint32_t most) {
     return (int32_t)rintf(limited * (float)most);
 }
 
-static uint32_t encoded(uint32_t value, format of) {
+/* To 10 or 11 bits, towards 0: negative numbers are 0, and what is too large is the largest finite number. */
+static uint32_t small_float(float x, uint32_t bits) {
+    const int mantissa = (int)bits - 5;
+    const uint32_t infinite = UINT32_C(31) << mantissa;
+    if (isnan(x)) {
+        return infinite | UINT32_C(1) << (mantissa - 1);
+    }
+    if (x <= 0) {
+        return 0;
+    }
+    if (isinf(x)) {
+        return infinite;
+    }
+    if (x >= 65536) {
+        return infinite - 1;
+    }
+    const int exponent = x < 0x1p-14f ? -14 : ilogbf(x);
+    const uint32_t steps = (uint32_t)ldexpf(x, mantissa - exponent); /* with the implicit bit */
+    return ((uint32_t)(exponent + 14) << mantissa) + steps;
+}
+
+static uint32_t encoded(uint32_t value, enum component kind, uint32_t bits) {
     const float x = dmlk_bits_float(value);
-    const uint32_t most = of.bits == 32 ? UINT32_MAX : (UINT32_C(1) << of.bits) - 1;
+    const uint32_t most = UINT32_MAX >> (32 - bits);
     const int32_t most_signed = (int32_t)(most >> 1), number = (int32_t)value;
-    switch (of.kind) {
-    case FLOATS: return of.bits == 32 ? value : dmlk_float_to_float16(x);
+    switch (kind) {
+    case FLOATS: return bits == 32 ? value : bits == 16 ? dmlk_float_to_float16(x) : small_float(x, bits);
     case UNORM: return (uint32_t)scaled(x, 0, most);
     case SNORM: return (uint32_t)scaled(x, -1, most >> 1);
     case UINTS: return value < most ? value : most; /* clamped */
@@ -149,8 +229,7 @@ static uint32_t encoded(uint32_t value, format of) {
     return 0;
 }
 
-static uint8_t *element(const dmlk_shader_view *view, uint32_t index, format of) {
-    const uint64_t bytes = of.components * of.bits / 8u;
+static uint8_t *element(const dmlk_shader_view *view, uint32_t index, uint64_t bytes) {
     return bytes != 0 && index < view->bytes / bytes ? view->base + bytes * index : NULL;
 }
 
@@ -163,11 +242,17 @@ void dmlk_shader_load_typed(const dmlk_shader_view *const *views, const uint32_t
             continue;
         }
         const format of = format_of(views[lane]);
-        const uint8_t *const place = element(views[lane], indices[lane], of);
-        for (uint32_t i = 0; i < of.components && place != NULL; i++) {
-            out[i * lanes + lane] = decoded(load_bits(place + i * of.bits / 8, of.bits), of);
+        const uint32_t bytes = bytes_of(of);
+        const uint8_t *const place = element(views[lane], indices[lane], bytes);
+        uint32_t words[MOST_COMPONENTS] = {0}, at = 0;
+        if (place != NULL) {
+            memcpy(words, place, bytes); /* little endian */
         }
-        if (of.components < 4) { /* alpha is 1 also where the element is outside of the view */
+        for (uint32_t i = 0; i < MOST_COMPONENTS && of.bits[i] != 0 && place != NULL; at += of.bits[i++]) {
+            const uint32_t value = words[at / 32] >> at % 32 & UINT32_MAX >> (32 - of.bits[i]);
+            out[of.channels[i] * lanes + lane] = decoded(value, of.kind, of.bits[i]);
+        }
+        if (!has_alpha(of)) { /* alpha is 1 also where the element is outside of the view */
             out[3 * lanes + lane] = one;
         }
     }
@@ -176,13 +261,22 @@ void dmlk_shader_load_typed(const dmlk_shader_view *const *views, const uint32_t
 void dmlk_shader_store_typed(const dmlk_shader_view *const *views, const uint32_t *indices, uint64_t mask, uint32_t type,
                              const uint32_t *in, uint32_t lanes) {
     for (uint32_t lane = 0; lane < lanes; lane++) {
-        const format of = (mask >> lane & 1) != 0 ? format_of(views[lane]) : (format){0, 0, FLOATS};
-        uint8_t *const place = of.components != 0 ? element(views[lane], indices[lane], of) : NULL;
-        for (uint32_t i = 0; i < of.components && place != NULL; i++) {
-            const uint32_t value = in[i * lanes + lane];
+        if ((mask >> lane & 1) == 0) {
+            continue;
+        }
+        const format of = format_of(views[lane]);
+        const uint32_t bytes = bytes_of(of);
+        uint8_t *const place = element(views[lane], indices[lane], bytes);
+        uint32_t words[MOST_COMPONENTS] = {0}, at = 0;
+        for (uint32_t i = 0; i < MOST_COMPONENTS && of.bits[i] != 0; at += of.bits[i++]) {
+            const uint32_t value = in[of.channels[i] * lanes + lane];
             const bool is_narrow = type == DMLK_SHADER_I16 && of.kind == SINTS; /* the format says if there is a sign */
-            const uint32_t bits = encoded(is_narrow ? (uint32_t)sign_extended(value, 16) : value, of);
-            memcpy(place + i * of.bits / 8, &bits, of.bits / 8);
+            const uint32_t number = is_narrow ? (uint32_t)sign_extended(value, 16) : value;
+            const uint32_t field = encoded(number, of.kind, of.bits[i]) & UINT32_MAX >> (32 - of.bits[i]);
+            words[at / 32] |= field << at % 32;
+        }
+        if (place != NULL) {
+            memcpy(place, words, bytes);
         }
     }
 }

@@ -167,8 +167,7 @@ class _Others:
         if own.wave != other.wave:
             found.append(f"its waves (of {own.wave} lanes, in the other record {other.wave})")
         if own.groups != other.groups:
-            groups, others = (_spell_groups(each.groups) for each in (own, other))
-            found.append(f"its groups ({groups}, in the other record {others})")
+            found.append(f"its groups ({own.spelled_groups}, in the other record {other.spelled_groups})")
         return found
 
     def outputs(self, key: tuple[str, int], dispatch: Dispatch) -> dict[int, _Other] | str:
@@ -273,10 +272,6 @@ class _References:
 
 def _array(record: Record, key: str | None) -> Array | None:
     return None if key is None else record.array(key)
-
-
-def _spell_groups(groups: tuple[int, int, int] | None) -> str:
-    return "those of an ExecuteIndirect" if groups is None else " x ".join(map(str, groups))
 
 
 def _spell(dispatch: Dispatch) -> str:

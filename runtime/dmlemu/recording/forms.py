@@ -344,7 +344,7 @@ class _Names:
     """Identifiers of the program's objects."""
 
     def __init__(self) -> None:
-        self._taken = {"np", "dmlemu", "d3d12", "dml", "device", "session", "print_reports", "Path"}
+        self._taken = {"np", "dmlemu", "d3d12", "dml", "device", "session", "print_reports", "Path", "float"}
 
     def of(self, name: str) -> str:
         """A free identifier like the name."""
@@ -371,9 +371,15 @@ class _PythonCall:
             compiled = compile_work(device, call.work, program.array, stack.enter_context)
             properties = compiled.get_binding_properties()
             paths = [(each.path, each.output) for each in compiled.fields]
-        self._persistent = bool(properties.persistent_resource_size)
-        self._temporary = bool(properties.temporary_resource_size)
         self._name = names.of(call.work.name or call.work.type.removeprefix("DML_OPERATOR_"))
+        self._graph, self._persistent, self._temporary = (
+            names.of(f"{self._name}_{each}") if is_used else ""
+            for each, is_used in (
+                ("graph", isinstance(call.work.desc, GraphWork)),
+                ("persistent", properties.persistent_resource_size),
+                ("temporary", properties.temporary_resource_size),
+            )
+        )
         self._lines: list[str] = []
         bound: dict[str, str] = {}
         for i, kind, data in _own_tensors(call):
@@ -395,25 +401,25 @@ class _PythonCall:
         work, name = self._call.work, self._name
         flags = "" if not work.flags else f", {expression(work.flags)}"
         if isinstance(work.desc, GraphWork):
-            lines = _graph_lines(self._program, work.desc, name)
-            lines.append(f"{name} = session.keep(session.dml.compile_graph({name}_graph{flags}))")
+            lines = _graph_lines(self._program, work.desc, self._graph)
+            lines.append(f"{name} = session.keep(session.dml.compile_graph({self._graph}{flags}))")
             lines.append(f"{name}.set_name({quoted(work.name)})")
         else:
             desc = expression(work.desc, len(name) + 20)
             lines = [f"{name} = session.compile({desc}, {quoted(work.name)}{flags})"]
         if self._persistent:
-            lines.append(f"{name}_persistent = session.persistent_buffer({name})")
+            lines.append(f"{self._persistent} = session.persistent_buffer({name})")
         if self._temporary:
-            lines.append(f"{name}_temporary = session.temporary_buffer({name})")
+            lines.append(f"{self._temporary} = session.temporary_buffer({name})")
         owned = f", inputs=[{listed(self._owned)}]" if any(self._owned) else ""
-        kept = f", persistent=[{name}_persistent]" if self._persistent else ""
+        kept = f", persistent=[{self._persistent}]" if self._persistent else ""
         return [*self._lines, *lines, f"session.initialize({name}{owned}{kept})"]
 
     def dispatch(self) -> str:
         """Records it, and a barrier behind it."""
         arguments = [self._name, listed(self._inputs), listed(self._outputs)]
-        arguments += [f"persistent={self._name}_persistent"] if self._persistent else []
-        arguments += [f"temporary={self._name}_temporary"] if self._temporary else []
+        arguments += [f"persistent={self._persistent}"] if self._persistent else []
+        arguments += [f"temporary={self._temporary}"] if self._temporary else []
         return f"{call_text('session.dispatch', arguments)}\nsession.barrier()"
 
 
@@ -436,7 +442,7 @@ def _graph_lines(program: Program, graph: GraphWork, name: str) -> list[str]:
     inner = "".join(f"        {each},\n".replace("\n", "\n    ").rstrip(" ") for each in nodes)
     lists = "".join(f"    [{each}],\n" for each in edges)
     counts = f"    {graph.input_count},\n    {graph.output_count},\n"
-    return [f"{name}_graph = dml.GraphDesc(\n{counts}    [\n{inner}    ],\n{lists})"]
+    return [f"{name} = dml.GraphDesc(\n{counts}    [\n{inner}    ],\n{lists})"]
 
 
 def run_program_text(text: str, files: Mapping[str, bytes]) -> Run:

@@ -125,6 +125,11 @@ class ShaderWork(NamedTuple):
     heap: tuple[tuple[int, ShaderView], ...]
 
     @property
+    def spelled_groups(self) -> str:
+        """``2 x 1 x 1``."""
+        return "those of an ExecuteIndirect" if self.groups is None else " x ".join(map(str, self.groups))
+
+    @property
     def descriptors(self) -> Iterator[ShaderView]:
         """Of the tables and of the heap."""
         for _, rows in (*self.tables, (0, self.heap)):

@@ -84,11 +84,14 @@ class Reduced:
             f"{self.first_elements} elements still show {self.what} ({self.runs} runs)."
         ]
         for call in calls[:_MOST_SHOWN]:
-            lines.append(f"  {call.work.title}")
+            work = call.work.desc
+            groups = f", groups: {work.spelled_groups}" if isinstance(work, ShaderWork) else ""
+            lines.append(f"  {call.work.title}{groups}")
             for tensor in call.work.tensors:
                 desc = tensor.desc
+                after = ", after" if tensor.output and isinstance(work, ShaderWork) else ""
                 strides = f" with strides {list(desc.strides)}" if desc.strides is not None else ""
-                lines.append(f"    {tensor.path}: {desc.data_type.name} {list(desc.sizes)}{strides}")
+                lines.append(f"    {tensor.path}{after}: {desc.data_type.name} {list(desc.sizes)}{strides}")
         if len(calls) > _MOST_SHOWN:
             lines.append(f"  ... and {len(calls) - _MOST_SHOWN} more")
         return "\n".join([*lines, *self.notes])

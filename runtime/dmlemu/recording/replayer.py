@@ -157,8 +157,8 @@ class _Runner:
         try:
             return compile_work(session.dml, work, self._record.array, parts.own)
         except Error as error:
-            text = error.report.message.rstrip(".")
-            raise RecordError(f"Dispatch {number} ({work.title}) cannot be compiled: {text}.") from error
+            name = f"Dispatch {number} ({work.title})"
+            raise RecordError(f"{name} cannot be compiled: {reason_of(error)}") from error
 
 
 def _check(dispatch: Dispatch, fields: list[TensorField]) -> None:

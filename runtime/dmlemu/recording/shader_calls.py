@@ -17,6 +17,7 @@ from .model import Array, Place, ShaderView, ShaderWork, Span, Work
 
 __all__ = [
     "PreparedShader",
+    "element_bytes",
     "elements_of",
     "extents",
     "indirect_arguments",
@@ -49,7 +50,7 @@ def view_steps(work: Work) -> Iterator[tuple[int, int, int]]:
     if isinstance(work.desc, ShaderWork):
         for view in work.desc.descriptors:
             if view.span is not None:
-                yield view.span.tensor, view.span.offset, _element_bytes(view)
+                yield view.span.tensor, view.span.offset, element_bytes(view)
 
 
 def read_only(work: Work) -> Iterator[int]:
@@ -60,7 +61,8 @@ def read_only(work: Work) -> Iterator[int]:
             yield i
 
 
-def _element_bytes(view: ShaderView) -> int:
+def element_bytes(view: ShaderView) -> int:
+    """Of what FirstElement of a view counts."""
     if view.kind == "CBV":
         return 1
     if view.raw:
@@ -71,7 +73,7 @@ def _element_bytes(view: ShaderView) -> int:
 
 def elements_of(view: ShaderView, offset: int) -> tuple[int, int]:
     """FirstElement and NumElements of a view that begins ``offset`` bytes into a buffer.  RecordError."""
-    step = _element_bytes(view)
+    step = element_bytes(view)
     if offset % step:
         raise RecordError(
             f"A view begins {offset} bytes into its buffer, which is no multiple of the {step} of an element."

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..d3d12.core.features import MAX_VIEWS
+from ..d3d12.core.features import MAX_VIEWS, MAX_WAVE, MIN_WAVE
 from ..d3d12.descriptors.views import MAX_STRUCTURE_STRIDE
 from ..d3d12.lists.compute_validation import MOST_GROUPS
+from ..d3d12.root_signatures.validation import MOST_DWORDS
 from ..dml import TensorDataType
 from ..frontends.dxdispatch.node import Node
 from ..frontends.rows import MODEL_VALUE
@@ -16,7 +17,6 @@ from .model import Indirect, RecordedTensor, ShaderView, ShaderWork, Span
 __all__ = ["read_shader", "written_shader"]
 
 _KINDS = ("CBV", "SRV", "UAV")
-_MOST_ARGUMENTS = 64  # of a root signature: its DWORDs
 _ADDRESS = 8  # bytes
 
 Rows = tuple[tuple[int, ShaderView], ...]
@@ -54,7 +54,7 @@ class _Reader:
         return ShaderWork(
             key(node["code"]),
             key(node["root_signature"]),
-            node["wave"].uint32(),
+            node["wave"].integer(MIN_WAVE, MAX_WAVE),
             node["flush"].boolean(),
             groups,
             indirect,
@@ -123,7 +123,7 @@ class _Reader:
     # --- ExecuteIndirect ---
 
     def _indirect(self, node: Node) -> Indirect:
-        commands = self._span(node["commands"], 1)
+        commands = self._span(node["commands"], _ADDRESS if node["addresses"].elements() else 1)
         arguments = [_row(each, 3) for each in _few(node["arguments"])]
         return Indirect(
             tuple((a.uint32(), b.uint32(), c.uint32()) for a, b, c in arguments),
@@ -150,8 +150,8 @@ def _row(node: Node, count: int) -> list[Node]:
 def _few(node: Node) -> list[Node]:
     """No more than a root signature has arguments."""
     elements = node.elements()
-    if len(elements) > _MOST_ARGUMENTS:
-        node.fail(MODEL_VALUE, f"has {len(elements)} elements", len(elements), f"at most {_MOST_ARGUMENTS}")
+    if len(elements) > MOST_DWORDS:
+        node.fail(MODEL_VALUE, f"has {len(elements)} elements", len(elements), f"at most {MOST_DWORDS}")
     return elements
 
 

@@ -12,12 +12,11 @@ from dmlemu_hw.programs import Kind, ProgramRange, Source
 
 from .. import d3d12, shaders
 from ..d3d12.pipelines.pipeline_state import PipelineState
-from ..d3d12.types.formats import TYPED
 from ..errors import Error
 from .expressions import call_text, expression, quoted
 from .model import Place, ShaderView, ShaderWork, Span
 from .program import Call, Program
-from .shader_calls import elements_of, extents, indirect_arguments, pipeline_of, view_desc
+from .shader_calls import element_bytes, elements_of, extents, indirect_arguments, pipeline_of, view_desc
 
 __all__ = ["HlslCall", "PythonShader", "container_files", "drawn_notes", "root_signature_text"]
 
@@ -46,11 +45,13 @@ def drawn_notes(program: Program) -> list[str]:
     notes: dict[str, None] = {}
     for call, work in _shader_calls(program):
         usual = shaders.compile_shader(shaders.read_container(program.array(work.code).tobytes()))
-        if (usual.wave, usual.denormals == "ftz") != (work.wave, work.flush):
-            flush = " and denormal numbers as 0" if work.flush else ""
+        flushes = usual.denormals == "ftz"
+        if (usual.wave, flushes) != (work.wave, work.flush):
+            drawn = work.flush and not flushes
+            flush, keeps = (" and denormal numbers as 0", " and keep these") if drawn else ("", "")
             notes[
                 f"{call.work.title} was recorded with waves of {work.wave} lanes{flush}; the Python program "
-                f"and the DxDispatch model run it with waves of {usual.wave}."
+                f"and the DxDispatch model run it with waves of {usual.wave}{keeps}."
             ] = None
     return list(notes)
 
@@ -324,12 +325,11 @@ class HlslCall:
         place = self._call.places[span.tensor]
         assert place is not None  # the program has run
         first, count = elements_of(view, place.offset + span.offset)
-        size = view.stride or (4 if view.raw else TYPED[view.format].size)
         buffers = self._program.buffers
         binding: dict[str, Any] = {"name": buffers[place.buffer]}
         if first:
             binding["elementOffset"] = first
-        binding |= {"elementCount": count, "elementSizeInBytes": size}
+        binding |= {"elementCount": count, "elementSizeInBytes": element_bytes(view)}
         if each.kind is Kind.TYPED:
             binding["format"] = d3d12.Format(view.format).name
         counter = view.counter

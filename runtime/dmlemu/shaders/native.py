@@ -130,6 +130,12 @@ def wave_sizes(container: Container) -> tuple[int, ...]:
     return tuple(size for size in WAVE_SIZES if least <= size <= most)
 
 
+def _listed(sizes: tuple[int, ...]) -> str:
+    """``4, 8 or 16``."""
+    *others, last = map(str, sizes)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 def compile_shader(container: Container, *, wave: int = 0, checked: bool = False) -> CompiledShader:
     """``wave``: lanes of a wave, 4 to 64; 0: what suits the shader and this CPU.
 
@@ -137,10 +143,10 @@ def compile_shader(container: Container, *, wave: int = 0, checked: bool = False
     Raises ``ShaderError``: ``UnsupportedShader`` by name, ``MalformedShader``, or ``CompilerMissing``.
     """
     sizes = wave_sizes(container)
-    if not sizes or (wave and wave not in sizes):
-        raise UnsupportedShader(
-            f"waves of {wave or 'another size'}; this shader runs with {sizes or 'none of ours'}"
-        )
+    if not sizes:
+        raise UnsupportedShader(f"waves of another size than {_listed(WAVE_SIZES)} lanes")
+    if wave and wave not in sizes:
+        raise UnsupportedShader(f"waves of {wave} lanes; this shader runs with {_listed(sizes)}")
     program = _program_of(container, checked)
     lanes = wave or (16 if 16 in sizes and not _uses_waves(container) else sizes[min(3, len(sizes) - 1)])
     import hashlib  # slow to load

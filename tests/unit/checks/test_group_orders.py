@@ -111,7 +111,7 @@ TOLD = {
         "Bytes [0, 4) of u2 'results' are 1 in one order of the groups, and 0 in the reverse one: thread "
         "(0, 0, 0) of group (0, 0, 0) writes there last in line 6 in the one, and nobody "
         "writes there in the other"
-        "; 1 more numbers differ.",
+        "; 1 more number differs.",
     ),
 }
 ENDLESS = program(

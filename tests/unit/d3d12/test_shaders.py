@@ -37,8 +37,10 @@ from dmlemu.d3d12 import (
     create_device,
     serialize_versioned_root_signature,
 )
+from dmlemu.d3d12.types.formats import TYPED
 from dmlemu.shaders import Range, UnsupportedShader
 from dmlemu.shaders.container import read_parts, write_container
+from dmlemu_hw.formats import formats_of
 from shader_programs import CONSTANTS, INPUT, OUTPUT, SCALE, needs_gcc
 
 from .shader_stage import CODE, ROOTS, SRV, TABLES, UAV_RANGE, ShaderStage, table
@@ -805,3 +807,14 @@ def test_without_a_layer_a_shader_runs(runtime: Stage, monkeypatch: pytest.Monke
     commands.dispatch(1)
     runtime.run(commands)
     assert runtime.read(target).view(np.uint32).tolist() == [1, 3, 5, 7]
+
+
+def test_typed_views_that_can_be_made_are_those_that_shaders_read() -> None:
+    """What a format's name says, and the GPU's elements."""
+    of_shaders = {
+        format: size
+        for element in ("float", "uint", "int")
+        for format, size in enumerate(formats_of(element))
+        if size
+    }
+    assert {format: info.size for format, info in TYPED.items()} == of_shaders

@@ -11,7 +11,7 @@ import pytest
 
 from dmlemu_hw.descriptors import DESCRIPTOR_RAW, Descriptor, DescriptorKind
 from dmlemu_hw.faults import FaultKind, GpuFault
-from dmlemu_hw.formats import formats_of
+from dmlemu_hw.formats import clear_pattern, formats_of
 from dmlemu_hw.gpu import Gpu, QueueKind
 from dmlemu_hw.kernels import ffi, lib
 from dmlemu_hw.packets import PacketWriter
@@ -182,3 +182,51 @@ def test_a_view_is_called_by_its_register_and_name(
     where = Source.TABLE, 0, 0, count
     each = ProgramRange(name, Kind.RAW, UAV, *where, register=register, lower=lower, space=space)
     assert each.view(index) == expected
+
+
+def typed_element(format: int, size: int, values: list[int], type: int) -> tuple[bytes, list[int]]:
+    """What a shader's store of four channels makes of element 1 of three, and what a load then gives."""
+    memory = ffi.new("uint8_t[]", bytes([0xA5]) * 3 * size)
+    view = ffi.new("dmlk_shader_view *", {"base": memory, "bytes": 3 * size, "format": format})
+    views, index = ffi.new("const dmlk_shader_view *[1]", [view]), ffi.new("uint32_t[1]", [1])
+    found = ffi.new("uint32_t[4]")
+    lib.dmlk_shader_store_typed(views, index, 1, type, ffi.new("uint32_t[4]", values), 1)
+    lib.dmlk_shader_load_typed(views, index, 1, type, found, 1)
+    data = bytes(memory)[: 3 * size]
+    assert data[:size] == data[2 * size :] == bytes([0xA5]) * size, format
+    return data[size : 2 * size], list(found)
+
+
+@pytest.mark.parametrize("element", ["float", "uint", "int"])
+def test_typed_views_have_the_elements_of_all_formats(element: str) -> None:
+    """The layouts in C are those of ``formats.py``, whose clears write the same elements."""
+    sizes = formats_of(element)
+    assert any(sizes)
+    for format in (number for number, size in enumerate(sizes) if size):
+        size, values = sizes[format], [0.75, 0.25, 1.0, 0.0] if element == "float" else [3, 1, 2, 1]
+        words = list(struct.unpack("<4I", struct.pack("<4f" if element == "float" else "<4I", *values)))
+        type = lib.DMLK_SHADER_F32 if element == "float" else lib.DMLK_SHADER_I32
+        data, found = typed_element(format, size, words, type)
+        wanted = clear_pattern(format, tuple(words), element == "float")
+        assert wanted is not None and data == wanted.tobytes(), format
+        numbers = struct.unpack("<4f" if element == "float" else "<4I", struct.pack("<4I", *found))
+        for number, value, missing in zip(numbers, values, (0, 0, 0, 1), strict=True):
+            assert number in (value, missing) or abs(number - value) < 0.04, (format, numbers)
+
+
+def test_typed_floats_of_11_and_10_bits() -> None:
+    """Towards 0, without a sign: infinity, NaN, the largest number, denormal ones."""
+    random = Random(3)
+    given = [0.0, -1.0, 1e30, float("inf"), float("nan"), 65024.0, 65535.0, 2.0**-20, 2.0**-15, 2.0**-14]
+    given += [random.uniform(0, 2) * 2.0 ** random.randrange(-22, 18) for _ in range(500)]
+    for value in given:
+        words = struct.unpack("<4I", struct.pack("<4f", value, value, value, 0))
+        data, found = typed_element(26, 4, list(words), lib.DMLK_SHADER_F32)
+        wanted = clear_pattern(26, words, True)
+        assert wanted is not None and data == wanted.tobytes(), value
+        red, _, blue, alpha = struct.unpack("<4f", struct.pack("<4I", *found))
+        assert alpha == 1
+        if value != value or value == float("inf"):
+            assert str(red) == str(blue) == str(value)
+        elif 2.0**-14 <= value < 65024:
+            assert value * (1 - 2.0**-6) <= red <= value and value * (1 - 2.0**-5) <= blue <= value

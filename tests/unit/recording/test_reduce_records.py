@@ -21,7 +21,7 @@ from dmlemu.cli import _Bar, main
 from dmlemu.dml.declared import declared
 from dmlemu.dml.declared.definition import definition_of, emulated, example_of
 from dmlemu.recording import RecordError, Reduced, Run
-from dmlemu.recording.forms import expression, run_program_text
+from dmlemu.recording.forms import expression, program_text, run_program_text
 from dmlemu.recording.program import program_of
 from dmlemu.recording.runs import run
 
@@ -462,6 +462,49 @@ def test_owned_tensors_and_four_bits() -> None:
         [call] = found.program.calls
         assert call.work.name == name and not found.notes, found.notes
         assert found.model is not None and json.loads(found.model)["dispatchables"].keys() == {name}
+
+
+def test_names_of_buffers_are_never_those_of_other_objects() -> None:
+    """A name of the program's text: of persistent and temporary memory, of a type of Python."""
+    x, half = tensor(T.FLOAT32, [1, 1, 2, 2]), tensor(T.FLOAT16, [1, 1, 4, 4])
+    owned = tensor(T.FLOAT32, [1, 1, 2, 2], flags=dml.TensorFlags.OWNED_BY_DML)
+    plain: Any = {"trans_a": dml.MatrixTransform.NONE, "trans_b": dml.MatrixTransform.NONE, "alpha": 1}
+    product = dml.GemmOperatorDesc(a_tensor=x, b_tensor=owned, c_tensor=x, output_tensor=x, **plain, beta=1)
+    clip = dml.ElementWiseClipOperatorDesc(input_tensor=x, output_tensor=x, min=0, max=float("inf"))
+    halves = dml.GemmOperatorDesc(
+        a_tensor=half,
+        b_tensor=half,
+        output_tensor=half,
+        fused_activation=dml.ActivationReluOperatorDesc(),
+        **plain,
+        beta=0,
+    )
+    with dmlemu.Session() as session, dmlemu.record(session.device) as record:
+        kept_name, scratch_name = "gemm_persistent", "halves_temporary"
+        a, b, c = (session.upload(name, np.ones(4, np.float32)) for name in ("a", "b", kept_name))
+        y, z = session.buffer("float", 256), session.buffer("z", 256)
+        h, i = (session.upload(name, np.ones(16, np.float16)) for name in ("h", "i"))
+        first, last = session.compile(product, "gemm"), session.compile(halves, "halves")
+        kept, scratch = session.persistent_buffer(first), session.temporary_buffer(last)
+        session.initialize(first, inputs=[[None, b, None]], persistent=[kept])
+        session.initialize(last)
+        session.barrier()
+        session.dispatch(first, [a, None, c], [y], persistent=kept)
+        session.barrier()
+        dispatch(session, clip, "clip", [y], z)
+        session.dispatch(last, [h, i, None], [session.buffer(scratch_name, 256)], temporary=scratch)
+        session.run()
+
+    program, notes = program_of(record)
+    text = program_text(program, "all", None)
+    done = run_program_text(text, {})
+    assert not notes and done.error is None and "max=float(" in text
+    for line in (f"{kept_name}_2 = session.persistent", f"{scratch_name}_2 = session.temporary"):
+        assert line in text
+    for each, again in zip(record.dispatches, done.record.dispatches, strict=True):
+        for key, same in zip(each.contents, again.contents, strict=True):
+            if key is not None and same is not None:
+                np.testing.assert_array_equal(record.array(key), done.record.array(same))
 
 
 def test_a_graph_has_no_model(tmp_path: Path) -> None:

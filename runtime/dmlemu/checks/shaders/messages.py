@@ -98,7 +98,8 @@ def order(shader: Shader, found: Finding, view: View) -> str:
     size = len(found.values[0])
     place = capital(view.part(found.offset, size))
     verb = "is" if size == 1 else "are"
-    more = f"; {found.count - 1} more numbers differ" if found.count > 1 else ""
+    others = found.count - 1
+    more = f"; {others} more {'number differs' if others == 1 else 'numbers differ'}" if others else ""
     once, again = (_number(each, view.number) for each in found.values)
     return (
         f"{place} {verb} {once} in one order of the groups, and {again} in the reverse one: "
