@@ -40,7 +40,15 @@ def contents(spans: Spans) -> list[bytes]:
 
 
 def restore(spans: Spans, kept: Contents) -> None:
-    """The opposite."""
+    """The opposite, as a whole: what a signal handler raises in the middle is raised at the end."""
+    try:
+        _write(spans, kept)
+    except BaseException:
+        _write(spans, kept)
+        raise
+
+
+def _write(spans: Spans, kept: Contents) -> None:
     for (host, size), content in zip(spans, kept, strict=True):
         _bytes_at(host, size)[:] = content
 
