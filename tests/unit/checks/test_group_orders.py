@@ -43,6 +43,12 @@ SILENT = {
     ),
     "append": program("if (v % 3) { state.InterlockedAdd(0, 1, old); results.Store(4 * old, v); }"),
     "append in pairs": program("state.InterlockedAdd(0, 8, old); results.Store2(old, uint2(v, at.x));"),
+    "append two by each thread": program(
+        """for (uint n = 0; n < 2; n++) if (group.x != 2 || n == 0) {
+            state.InterlockedAdd(0, 1, old);
+            results.Store(4 * old, 1000 + 2 * at.x + n);
+        }"""
+    ),
     "append to two lists": program(
         "state.InterlockedAdd(0, 1, old); results.Store(4 * old, v); values.Store(1024 + 4 * old, at.x);"
     ),
