@@ -149,9 +149,11 @@ def _difference(
     places = np.flatnonzero(first != other)
     first, other = first[places], other[places]
     at = address + width * places.astype(np.uint64)
-    if np.array_equal(np.sort(first), np.sort(other)):
-        if all(_has_moved(i, at, first, other, runs) for i in range(min(_MOST, len(at)))):
-            return None
+    known = range(min(_MOST, len(at)))
+    if np.array_equal(np.sort(first), np.sort(other)) and all(
+        _has_moved(i, at, first, other, runs) for i in known
+    ):
+        return None
     values = first[:1].tobytes(), other[:1].tobytes()
     offset = width * int(places[0])
     earlier, later = _writers(address + offset, *runs)
