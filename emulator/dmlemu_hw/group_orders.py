@@ -40,7 +40,15 @@ def contents(spans: Spans) -> list[bytes]:
 
 
 def restore(spans: Spans, kept: Contents) -> None:
-    """The opposite."""
+    """The opposite, as a whole: what a signal handler raises in the middle is raised at the end."""
+    try:
+        _write(spans, kept)
+    except BaseException:
+        _write(spans, kept)
+        raise
+
+
+def _write(spans: Spans, kept: Contents) -> None:
     for (host, size), content in zip(spans, kept, strict=True):
         _bytes_at(host, size)[:] = content
 
@@ -140,14 +148,32 @@ def _difference(
     first, other = (each.view(f"<u{width}") for each in data)
     places = np.flatnonzero(first != other)
     first, other = first[places], other[places]
-    if np.array_equal(np.sort(first), np.sort(other)):
-        sides = (_writers(address + width * int(place), *runs) for place in places[:_MOST])
-        if all(a.group != b.group or a.thread != b.thread for a, b in sides):
-            return None
+    at = address + width * places.astype(np.uint64)
+    known = range(min(_MOST, len(at)))
+    if np.array_equal(np.sort(first), np.sort(other)) and all(
+        _has_moved(i, at, first, other, runs) for i in known
+    ):
+        return None
     values = first[:1].tobytes(), other[:1].tobytes()
     offset = width * int(places[0])
     earlier, later = _writers(address + offset, *runs)
     return Finding("ORDER", later, earlier, offset, 0, len(places), values)
+
+
+def _has_moved(
+    i: int, at: np.ndarray, first: np.ndarray, other: np.ndarray, runs: tuple[Written, Written]
+) -> bool:
+    """Whether another thread writes number i in the reverse order; or the same one, which then writes what it
+    had written here to another place: it appends several."""
+    earlier, later = _writers(int(at[i]), *runs)
+    if not _is_same_thread(earlier, later):
+        return True
+    places = at[other == first[i]][:_MOST]
+    return any(_is_same_thread(earlier, _writers(int(each), *runs)[1]) for each in places)
+
+
+def _is_same_thread(a: Side, b: Side) -> bool:
+    return a.group == b.group and a.thread == b.thread
 
 
 def _known(earlier: Side, later: Side) -> Side:

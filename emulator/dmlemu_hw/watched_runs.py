@@ -85,15 +85,23 @@ class Ahead:
         return status, is_late, watch
 
     def take_back(self) -> None:
-        """Keeps what was written, and restores the memory."""
-        self._after = contents(self.written)
-        restore(self.written, self._before)
-        self._before = []
+        """Keeps what was written, and restores the memory, also where a signal handler raises something."""
+        try:
+            self._after = contents(self.written)
+        finally:
+            restore(self.written, self._before)
 
     def finish(self) -> int:
-        """Writes what was kept.  GpuFault."""
-        restore(self.written, self._after)
-        self._after = []
+        """Writes what was kept.  GpuFault.
+
+        Where a signal handler raises something, nothing is written: the command will run once more.
+        """
+        try:
+            restore(self.written, self._after)
+        except BaseException:
+            restore(self.written, self._before)
+            raise
+        self._before = self._after = []
         if self.fault is not None:
             raise self.fault
         return self.moved

@@ -7,11 +7,16 @@ of its own (``dxc_process.py``): a source may end the compiler, and not us.
 from __future__ import annotations
 
 import importlib.util
+import os
+import re
 import signal
+import socket
 import subprocess
 import sys
+import sysconfig
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import IO, TypeAlias
@@ -22,6 +27,7 @@ Include: TypeAlias = Callable[[str], "bytes | None"]
 
 _PACKAGE, _LIBRARY = "compushady", "backends/libdxcompiler_*.so"
 _PROCESS = Path(__file__).with_name("dxc_process.py")
+_PYTHON = re.compile(r"(python|pypy|graalpy)[0-9.]*[a-z]*(-dbg)?")  # the name of an interpreter's file
 _MOST_SECONDS = 60
 
 
@@ -61,27 +67,29 @@ def compile_hlsl(
     words = [name, "-E", entry, "-T", target, *arguments]
     if any("\0" in word for word in words):
         raise HlslError("a name or an argument contains a character NUL")
-    with tempfile.TemporaryFile() as printed:
-        process = _start(name, printed)
+    ours, theirs = socket.socketpair()
+    with ours, theirs, tempfile.TemporaryFile() as printed:
+        for each in (ours, theirs):
+            each.settimeout(None)  # the program may have set a default
+        process = _start(name, theirs, printed)
+        theirs.close()
         try:
-            return _converse(process, source, words, include, warn)
+            return _converse(ours, source, words, include, warn)
         except Gone:
             printed.seek(0)
             said = printed.read().decode(errors="replace").strip()
             raise HlslError(_ended(name, process.wait(), said)) from None
         finally:
             process.kill()
-            process.communicate()
+            process.wait()
 
 
-def _start(name: str, printed: IO[bytes]) -> subprocess.Popen[bytes]:
-    if not sys.executable:
-        raise CompilerMissing("DXC runs in a Python process of its own, and sys.executable names no Python")
+def _start(name: str, theirs: socket.socket, printed: IO[bytes]) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", _PROCESS, _library(), str(_MOST_SECONDS)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            [_python(), "-I", "-S", _PROCESS, _library(), str(_MOST_SECONDS)],
+            stdin=theirs.fileno(),
+            stdout=theirs.fileno(),
             stderr=printed,
             start_new_session=True,  # Ctrl-C of a terminal is for us
         )
@@ -89,8 +97,40 @@ def _start(name: str, printed: IO[bytes]) -> subprocess.Popen[bytes]:
         raise HlslError(f"{name}: no process can be started for DXC, the compiler: {error}") from None
 
 
+def _python() -> str:
+    """The program of this Python.  In a program of another language, ``sys.executable`` may be that program,
+    which must not be started: it is taken only if its name is that of an interpreter."""
+    for path in _pythons():
+        if path and _PYTHON.fullmatch(os.path.basename(path)) and os.access(path, os.X_OK):
+            return path
+    raise CompilerMissing(
+        "DXC runs in a Python process of its own, and there is no Python: "
+        f"sys.executable is {sys.executable!r}, and {sys.exec_prefix}/bin has none"
+    )
+
+
+def _pythons() -> Iterator[str]:
+    yield sys.executable
+    name = f"python{sysconfig.get_python_version()}"
+    for prefix in (sys.exec_prefix, sys.base_exec_prefix):
+        yield os.path.join(prefix, "bin", name)
+
+
+class _Quiet:
+    """Writes into a socket, without SIGPIPE, which would end a program of another language around Python."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def write(self, data: bytes) -> None:
+        self._connection.sendall(data, socket.MSG_NOSIGNAL)
+
+    def flush(self) -> None:
+        """Nothing is kept."""
+
+
 def _converse(
-    process: subprocess.Popen[bytes],
+    connection: socket.socket,
     source: str,
     words: Sequence[str],
     include: Include | None,
@@ -98,24 +138,25 @@ def _converse(
 ) -> bytes:
     from . import dxc_process as frames
 
-    assert process.stdin is not None and process.stdout is not None
-    frames.send(process.stdin, frames.SOURCE, source.encode(errors="surrogateescape"))
-    frames.send(process.stdin, frames.WORDS, "\0".join(words).encode(errors="surrogatepass"))
-    while True:
-        kind, data = frames.receive(process.stdout)
-        text = data.decode(errors="surrogatepass") if kind != frames.CODE else ""
-        if kind == frames.INCLUDE:
-            found = include(text) if include is not None else None
-            frames.send(process.stdin, frames.ABSENT if found is None else frames.FILE, found or b"")
-        elif kind == frames.WARNINGS:
-            if warn is not None:
-                warn(text)
-        elif kind == frames.ERROR:
-            raise HlslError(text)
-        elif kind == frames.MISSING:
-            raise CompilerMissing(f"the library of DXC cannot be loaded: {text}")
-        else:
-            return data
+    given = _Quiet(connection)
+    frames.send(given, frames.SOURCE, source.encode(errors="surrogateescape"))
+    frames.send(given, frames.WORDS, "\0".join(words).encode(errors="surrogatepass"))
+    with closing(connection.makefile("rb")) as answers:
+        while True:
+            kind, data = frames.receive(answers)
+            text = data.decode(errors="surrogatepass") if kind != frames.CODE else ""
+            if kind == frames.INCLUDE:
+                found = include(text) if include is not None else None
+                frames.send(given, frames.ABSENT if found is None else frames.FILE, found or b"")
+            elif kind == frames.WARNINGS:
+                if warn is not None:
+                    warn(text)
+            elif kind == frames.ERROR:
+                raise HlslError(text)
+            elif kind == frames.MISSING:
+                raise CompilerMissing(f"the library of DXC cannot be loaded: {text}")
+            else:
+                return data
 
 
 def _ended(name: str, status: int, printed: str) -> str:

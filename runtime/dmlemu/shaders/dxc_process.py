@@ -18,7 +18,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 __all__ = ["ABSENT", "CODE", "ERROR", "FILE", "INCLUDE", "MISSING", "SOURCE", "WARNINGS", "WORDS"]
 __all__ += ["Gone", "receive", "send"]
@@ -37,17 +37,32 @@ class Gone(Exception):
     """The process at the other end has ended."""
 
 
-def send(stream: IO[bytes], kind: bytes, data: bytes = b"") -> None:
+class Writes(Protocol):
+    """What frames are written into."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+    def flush(self) -> object: ...
+
+
+def send(stream: Writes, kind: bytes, data: bytes = b"") -> None:
     """Writes one frame."""
     try:
         stream.write(kind + len(data).to_bytes(8, "little") + data)
         stream.flush()
-    except BrokenPipeError:
+    except (BrokenPipeError, ConnectionResetError):
         raise Gone from None
 
 
 def receive(stream: IO[bytes]) -> tuple[bytes, bytes]:
     """The kind and the bytes of the next frame."""
+    try:
+        return _received(stream)
+    except ConnectionResetError:  # it ended before it read all
+        raise Gone from None
+
+
+def _received(stream: IO[bytes]) -> tuple[bytes, bytes]:
     head = stream.read(9)
     size = int.from_bytes(head[1:], "little")
     if len(head) < 9 or size > _MOST_BYTES:

@@ -43,6 +43,12 @@ SILENT = {
     ),
     "append": program("if (v % 3) { state.InterlockedAdd(0, 1, old); results.Store(4 * old, v); }"),
     "append in pairs": program("state.InterlockedAdd(0, 8, old); results.Store2(old, uint2(v, at.x));"),
+    "append two by each thread": program(
+        """for (uint n = 0; n < 2; n++) if (group.x != 2 || n == 0) {
+            state.InterlockedAdd(0, 1, old);
+            results.Store(4 * old, 1000 + 2 * at.x + n);
+        }"""
+    ),
     "append to two lists": program(
         "state.InterlockedAdd(0, 1, old); results.Store(4 * old, v); values.Store(1024 + 4 * old, at.x);"
     ),
@@ -234,6 +240,48 @@ def test_the_second_run_can_be_interrupted(monkeypatch: pytest.MonkeyPatch) -> N
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert interrupted
+
+
+def results_of(source: str, interrupt_at: int, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, list[int]]:
+    """Whether Ctrl-C came, while bytes were kept or put back for that time; and what memory holds when the
+    queue has gone on."""
+    stage, calls, interrupted = Groups(), 0, False
+    stage.set_up(source)
+    stage.list.dispatch(GROUPS)
+    real = group_orders._bytes_at
+
+    def bytes_at(host: int, size: int) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == interrupt_at:
+            raise KeyboardInterrupt
+        return real(host, size)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(group_orders, "_bytes_at", bytes_at)
+        stage.submit()
+        try:
+            stage.wait()
+        except KeyboardInterrupt:
+            interrupted = True
+            stage.wait()
+    stage.barrier()
+    found = [stage.read(each, np.uint32) for each in (stage.values, stage.state, stage.results)]
+    return interrupted, np.concatenate(found).tolist()
+
+
+@pytest.mark.parametrize("name", ["a rank", "exchange"])
+def test_what_is_interrupted_runs_again_on_the_memory_as_it_was(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = TOLD[name][0]
+    came, expected = results_of(source, 0, monkeypatch)
+    at = 0
+    while came or at == 0:
+        at += 1
+        came, found = results_of(source, at, monkeypatch)
+        assert found == expected, at
+    assert at > 10
 
 
 def test_a_race_is_told_alone() -> None:

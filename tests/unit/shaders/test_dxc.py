@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -182,6 +183,61 @@ def test_a_compiler_that_is_gone_before_it_reads_is_one_error(
     monkeypatch.setattr(dxc, "_PROCESS", program)
     with pytest.raises(HlslError, match=r"itself ended \(exit status 7\).* It printed: LLVM ERROR: planted"):
         compile_hlsl(EMPTY + " " * (1 << 20))
+
+
+def test_a_program_that_does_not_ignore_sigpipe_goes_on(tmp_path: Path) -> None:
+    """As a C++ program that Python is a part of."""
+    (tmp_path / "compiler.py").write_text("import os, sys\nos.close(0)\nos.close(1)\nsys.exit(7)\n")
+    program = (
+        "import pathlib, signal, sys\nfrom dmlemu.shaders import dxc\n"
+        "signal.signal(signal.SIGPIPE, signal.SIG_DFL)\n"
+        "dxc._PROCESS = pathlib.Path(sys.argv[1])\n"
+        "try:\n    dxc.compile_hlsl(' ' * (1 << 22))\nexcept dxc.HlslError as error:\n    print(error)\n"
+    )
+    command = [sys.executable, "-c", program, tmp_path / "compiler.py"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "itself ended (exit status 7)" in done.stdout, done
+
+
+@pytest.mark.parametrize("name", ["host", "python-host", "mypython3", ""])
+def test_the_program_that_python_is_a_part_of_is_not_started(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """``sys.executable`` may be it; the Python of the prefix is taken."""
+    host = tmp_path / name
+    if name:
+        host.write_text(f"#!/bin/sh\ntouch '{tmp_path}/started'\n")
+        host.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(host) if name else "")
+    assert threads(compile_hlsl(EMPTY)) == (1, 1, 1)
+    assert not (tmp_path / "started").exists()
+    monkeypatch.setattr(sys, "exec_prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "base_exec_prefix", str(tmp_path))
+    with pytest.raises(CompilerMissing, match=r"there is no Python: sys\.executable is '"):
+        compile_hlsl(EMPTY)
+    assert not (tmp_path / "started").exists()
+
+
+def test_the_timeout_of_sockets_may_be_set() -> None:
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(0.001)
+    try:
+        assert threads(compile_hlsl(EMPTY)) == (1, 1, 1)
+    finally:
+        socket.setdefaulttimeout(before)
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+def test_standard_streams_may_be_closed(closed: tuple[int, ...], tmp_path: Path) -> None:
+    program = (
+        "import os, sys\nfrom dmlemu.shaders.dxc import compile_hlsl\n"
+        f"for each in {closed}:\n    os.close(each)\n"
+        f"code = compile_hlsl({EMPTY!r})\n"
+        "file = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY)\nos.write(file, code)\nos._exit(0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, tmp_path / "code"], timeout=60, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert threads((tmp_path / "code").read_bytes()) == (1, 1, 1)
 
 
 def test_half_an_answer_is_none(
