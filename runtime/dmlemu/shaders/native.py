@@ -28,7 +28,7 @@ from .values import Module
 __all__ = ["CompiledShader", "CompilerMissing", "compile_shader", "wave_sizes"]
 
 WAVE_SIZES = (4, 8, 16, 32, 64)
-_MOST_TUNED = 8_000
+_MOST_TUNED = 14_000
 """Lines of LLVM's language, as ``_work`` counts them.  The better ways to choose registers, to order and to
 combine instructions take time that grows with the square of a function's size: of more than this, LLVM
 makes code by the plain ways, whose time grows evenly."""
