@@ -46,7 +46,7 @@ class Ahead:
 
     def __init__(self, program: int, spans: Iterable[Span]) -> None:
         self.program = program
-        self.spans = list(spans)
+        self.spans = list(dict.fromkeys(spans))  # dispatches of an ExecuteIndirect mostly have the same
         self.accesses: list[Access] = []
         self.findings: list[Finding] = []
         self.views: dict[int, WatchedView] = {}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import accumulate
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -530,8 +531,7 @@ class WhoseBytes(Check, Foresight):
         if len(self._known) >= _KEPT:
             self._forget_known()
         read = [pattern for pattern, _ in reached.patterns if pattern.access & READ]
-        is_in_place = any(_meet(each, write) for each in read for write in writes)
-        known = self._known[key] = _Known(writes, is_in_place=is_in_place)
+        known = self._known[key] = _Known(writes, is_in_place=_any_meet(read, writes))
         return known
 
     def _forget_known(self) -> None:
@@ -802,8 +802,16 @@ def _spans_read(reached: Reached) -> list[Range]:
     return [_span(pattern) for pattern, _ in reached.patterns if pattern.access & READ]
 
 
-def _meet(a: Pattern, b: Pattern | Write) -> bool:
+def _meet(a: Pattern, b: Pattern) -> bool:
     return a.begin < b.end and b.begin < a.end
+
+
+def _any_meet(read: Sequence[Pattern], writes: Sequence[Write]) -> bool:
+    """Whether bytes that are read are written, too."""
+    spans = sorted((each.begin, each.end) for each in writes)
+    begins, ends = [begin for begin, _ in spans], list(accumulate((end for _, end in spans), max))
+    places = ((each, bisect_left(begins, each.end)) for each in read)
+    return any(before and ends[before - 1] > each.begin for each, before in places)
 
 
 def _is_beneath(older: Source, newer: Source) -> bool:
