@@ -15,6 +15,7 @@ from dmlemu.reporting import Response
 from dmlemu.shaders.dxc import CompilerMissing
 from dmlemu.testing.stage import Stage, States
 from dmlemu_hw import kernels
+from dmlemu_hw.events import Accessing
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.dmlemu(expect=["HAZARD_*", "MEM_*"])
@@ -124,6 +125,25 @@ def test_the_arguments_of_an_execute_indirect_must_be_written(stage: Saxpy, writ
         "buffer 'arguments', which nobody has written: it is still zero from the buffer's creation."
     )
     assert stage.said == ([] if written else [missing])
+
+
+def test_a_view_of_many_dispatches_is_accessed_once_by_each(stage: Saxpy) -> None:
+    """The accesses of an ExecuteIndirect do not grow with the square of its dispatches."""
+    count, found = 40, list[int]()
+
+    def note(event: Accessing) -> None:
+        found.append(len(event.accesses))
+
+    x, y = stage.written("x", 256), stage.written("y", 256)
+    arguments = stage.upload("arguments", np.tile(np.uint32([1, 1, 1]), count))
+    desc = d3d12.CommandSignatureDesc(12, [d3d12.IndirectArgumentDesc.dispatch()])
+    signature = stage.device.create_command_signature(desc)
+    stage.set_arguments(x, y, 64)
+    stage.transition(States.COMMON, States.INDIRECT_ARGUMENT, arguments)
+    stage.list.execute_indirect(signature, count, arguments)
+    with stage.device.events.subscribe(note, Accessing):
+        stage.run()
+    assert stage.said == [] and 2 * count <= max(found) <= 5 * count
 
 
 # --- many groups, which several threads try at first ---
