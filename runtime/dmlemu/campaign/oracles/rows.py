@@ -96,6 +96,7 @@ def row(
     """A row for each operator.  A string is the name of a node or function that takes the inputs as they
     are."""
     for name in names.split():
+        assert name not in ROWS, name
         ROWS[name] = Row(
             _node(onnx),
             _function(torch, lambda t: t),
