@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlemu.pictures import Cells
-from dmlemu.pictures.cells import SOMEWHERE, Mark, Row, Ruler
+from dmlemu.pictures.cells_model import SOMEWHERE, Mark, Row, Ruler
 
 SVG = "{http://www.w3.org/2000/svg}"
 

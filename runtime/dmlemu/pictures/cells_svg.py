@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .cells import Cells, Row
+from .cells_model import CellRow, Row
 
 __all__ = ["svg"]
 
@@ -29,7 +27,7 @@ _HATCHED = (
 )
 
 
-def svg(cells: Cells) -> str:
+def svg(cells: CellRow) -> str:
     """The document."""
     return _Page(cells).document()
 
@@ -37,7 +35,7 @@ def svg(cells: Cells) -> str:
 class _Page:
     """Draws from the top to the bottom; ``places``: the left edge and the width of each column."""
 
-    def __init__(self, cells: Cells) -> None:
+    def __init__(self, cells: CellRow) -> None:
         self.cells = cells
         self.columns = cells.columns()
         names = [each.name for each in cells.rulers] + [cells.name] + [row.label for row in cells.rows]

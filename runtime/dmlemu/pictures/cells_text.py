@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .cells import Cells
+from .cells_model import CellRow
 
 __all__ = ["text"]
 
@@ -14,7 +12,7 @@ _HATCHED, _INSIDE, _MORE = "\u2591\u2591", "\u00b7", "\u2026"
 _LEAST = 24  # columns for cells, however long a label is
 
 
-def text(cells: Cells, width: int | None, colour: bool) -> str:
+def text(cells: CellRow, width: int | None, colour: bool) -> str:
     """The rulers, the row of the cells, and what was done to them."""
     width = width or shutil.get_terminal_size((100, 24)).columns
     names = [each.name for each in cells.rulers] + [cells.name] + [row.label for row in cells.rows]
@@ -33,12 +31,12 @@ def text(cells: Cells, width: int | None, colour: bool) -> str:
     return "\n".join([*lines, "", *(_cut(note, width) for note in cells.notes)]).rstrip()
 
 
-def _table(cells: Cells, most: int) -> list[list[str]]:
+def _table(cells: CellRow, most: int) -> list[list[str]]:
     """Of each column what stands in the lines."""
     return [_column(cells, cell) for cell in cells.columns(most)]
 
 
-def _column(cells: Cells, cell: int | None) -> list[str]:
+def _column(cells: CellRow, cell: int | None) -> list[str]:
     if cell is None:
         return [_MORE] * (len(cells.rulers) + 1) + [""] * len(cells.rows)
     numbers = [each.label(cell) for each in cells.rulers]

@@ -9,7 +9,7 @@ from dmlemu_hw.shader_watch import Finding, Side
 
 from ...diagnostics.spelling import shorten
 from ...pictures import Cells
-from ...pictures.cells import SOMEWHERE, Mark, Row, Ruler
+from ...pictures.cells_model import SOMEWHERE, Mark, Row, Ruler
 from .messages import Shader, View, number
 
 __all__ = ["cells"]
