@@ -35,14 +35,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 PARTS_OF_LARGEST = {O.RNN, O.LSTM, O.GRU, O.MULTIHEAD_ATTENTION, O.MULTIHEAD_ATTENTION1}
 RECURRENT = {O.RNN, O.LSTM, O.GRU}
 
-# A fused activation, or another term of a gradient, takes a number away from one that is rounded: what is
-# left is only as exact as both were.
-CANCELLING_FUSED = {
-    O.ACTIVATION_HARD_SIGMOID,
-    O.ACTIVATION_HARD_SWISH,
-    O.ACTIVATION_LINEAR,
-    O.ACTIVATION_SHRINK,
-}
+# Another term of a gradient takes a number away from one that is rounded: what is left is only as exact as
+# both were.  So it is with fused activations, some of which have a tail that is steep for its height.
 CANCELLING_GRADIENTS = {O.BATCH_NORMALIZATION_GRAD, O.BATCH_NORMALIZATION_TRAINING_GRAD}
 
 # Random indices name some elements twice; which update of them is the last one is left open.
@@ -150,8 +144,7 @@ def is_in_place(desc: Any) -> bool:
 
 
 def _may_cancel(desc: OperatorDesc) -> bool:
-    fused = getattr(desc, "fused_activation", None)
-    return desc.TYPE in CANCELLING_GRADIENTS or (fused is not None and fused.TYPE in CANCELLING_FUSED)
+    return desc.TYPE in CANCELLING_GRADIENTS or getattr(desc, "fused_activation", None) is not None
 
 
 def _absolute_terms(definition: Any, inputs: Mapping[str, Any]) -> Array:
