@@ -56,12 +56,12 @@ def tried(seeds: range, monkeypatch: pytest.MonkeyPatch, **how: bool) -> list[se
     return found
 
 
-@pytest.mark.parametrize("block", range(part_of(24)))
+@pytest.mark.parametrize("block", range(part_of(24, parts=8)))
 def test_random_memory(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     tried(range(12 * block, 12 * block + 12), monkeypatch)
 
 
-@pytest.mark.parametrize("block", range(part_of(12)))
+@pytest.mark.parametrize("block", range(part_of(12, parts=8)))
 def test_no_race_is_told_but_where_barriers_are_left_out(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     seeds = range(6 * block, 6 * block + 6)
     right = tried(seeds, monkeypatch, checked=True)
