@@ -33,9 +33,9 @@ test: .venv/tools
 test-long: .venv/tools
 	DMLEMU_THOROUGH=1 $(BIN)/python -m pytest -n auto --every-breach
 
-# The tests of CI: fuzzers for 4 seconds each, and of the long tests a part, another one with each commit.
+# The tests of CI: fuzzers for 2 seconds each, and of the long tests a part, another one with each commit.
 test-ci: .venv/tools
-	DMLEMU_FUZZ_SECONDS=4 $(BIN)/python -m pytest -n auto --every-breach --part-of-long=$$(git rev-parse HEAD 2>/dev/null || echo 0)
+	DMLEMU_FUZZ_SECONDS=2 $(BIN)/python -m pytest -n auto --every-breach --part-of-long=$$(git rev-parse HEAD 2>/dev/null || echo 0)
 
 # Those clients whose environments variables name; the others are skipped.
 test-clients: .venv/tools

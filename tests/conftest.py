@@ -30,7 +30,7 @@ def no_devices_of_other_tests() -> None:
     gc.collect()
 
 
-PARTS = 160  # of the long tests; a mark may say another number: long(parts=4)
+PARTS = 480  # of the long tests; a mark may say another number: long(parts=4)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -146,7 +146,7 @@ def test_random_structs(make: Callable[[int], Case], seed: int) -> None:
     assert not differences(case, ours.run(case, WAVES[seed % 5]))
 
 
-@pytest.mark.long(parts=10)
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("block", range(20))
 def test_more_random_shaders(block: int) -> None:
