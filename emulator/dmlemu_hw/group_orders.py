@@ -95,15 +95,14 @@ def order_findings(
 
 def _run_backwards(call: Any, limit: float, watch: Watch | None = None) -> int:
     """The status; DMLK_STOPPED: it did not end in so many seconds (0: any number)."""
-    is_late = ffi.new("int *")
     inner = call.call
     inner.watch = ffi.NULL if watch is None else watch.pointer
     inner.backwards = 1
-    status: int = lib.dmlk_run_shader_within(inner, limit, is_late)
+    status, is_late = call.run(limit)
     inner.backwards = 0
-    if status == lib.DMLK_STOPPED and not is_late[0]:
+    if status == lib.DMLK_STOPPED and not is_late:
         raise Interrupted
-    return status
+    return int(status)
 
 
 def _differences(call: Any, spans: Spans, first: Written, reverse: Written) -> Iterator[Finding]:

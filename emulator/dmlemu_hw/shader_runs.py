@@ -53,6 +53,12 @@ class _Call:
         self.call.run = ffi.cast("dmlk_shader_group *", code.address)
         self.call.frame_bytes, self.call.shared_bytes = code.frame_bytes, shared_bytes
 
+    def run(self, limit: float) -> tuple[int, bool]:
+        """The status, and whether it was stopped after ``limit`` seconds (0: it has any number of them)."""
+        is_late = ffi.new("int *")
+        status: int = lib.dmlk_run_shader_within(self.call, limit, is_late)
+        return status, bool(is_late[0])
+
     def add(self, views: Any, count: int, *kept: Any) -> None:
         """The views of the next range."""
         number = len(self.firsts)
@@ -153,10 +159,9 @@ class ShaderRuns:
 
     def _run(self, call: _Call, packet: DispatchShaderPacket) -> None:
         call.set_code(call.program.code, call.program.shared_bytes)
-        is_late = ffi.new("int *")
-        status = lib.dmlk_run_shader_within(call.call, self.limit, is_late)
+        status, is_late = call.run(self.limit)
         if status != lib.DMLK_OK:
-            raise self._fault(status, bool(is_late[0]), call, packet)
+            raise self._fault(status, is_late, call, packet)
 
     def _run_watched(
         self, call: _Call, packet: DispatchShaderPacket, ahead: Ahead, code: WatchedCode

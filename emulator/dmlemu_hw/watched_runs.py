@@ -139,11 +139,10 @@ class Ahead:
 def _run(call: Any, code: WatchedCode, limit: float, *, in_parts: bool) -> tuple[int, bool, Watch]:
     """The status, whether it was stopped after ``limit`` seconds, and what watched it."""
     watch = code.watch(in_parts=in_parts)
-    is_late = ffi.new("int *")
     call.call.watch = watch.pointer
-    status = lib.dmlk_run_shader_within(call.call, limit, is_late)
+    status, is_late = call.run(limit)
     watch.finish()
-    return status, bool(is_late[0]), watch
+    return status, is_late, watch
 
 
 def _mark_read_only(views: Any, count: int, written: Sequence[tuple[int, int]]) -> None:
