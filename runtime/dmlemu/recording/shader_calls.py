@@ -24,13 +24,17 @@ __all__ = [
     "is_constants",
     "pipeline_of",
     "read_only",
+    "root_view",
     "view_desc",
     "view_steps",
 ]
 
 _RAW_BYTES = 4  # of an element of a raw view
-_CONSTANT, _CBV = d3d12.RootParameterType.TYPE_32BIT_CONSTANTS, d3d12.RootParameterType.CBV
-_SRV = d3d12.RootParameterType.SRV
+_CONSTANT = d3d12.RootParameterType.TYPE_32BIT_CONSTANTS
+_ROOT_VIEWS = {
+    d3d12.RootParameterType.CBV: "constant_buffer_view",
+    d3d12.RootParameterType.SRV: "shader_resource_view",
+}
 _HEAP = d3d12.DescriptorHeapType.CBV_SRV_UAV
 
 
@@ -131,6 +135,11 @@ def extents(work: ShaderWork, pipeline: PipelineState) -> tuple[int, dict[int, i
     return free, firsts
 
 
+def root_view(kind: Any) -> str:
+    """How the API's methods call a root descriptor of a type of parameters."""
+    return _ROOT_VIEWS.get(kind, "unordered_access_view")
+
+
 def indirect_arguments(work: ShaderWork, types: dict[int, Any]) -> list[IndirectArgumentDesc]:
     """The commands of an ExecuteIndirect; ``types``: of the root parameters."""
     assert work.indirect is not None
@@ -139,12 +148,8 @@ def indirect_arguments(work: ShaderWork, types: dict[int, Any]) -> list[Indirect
         kind = types.get(parameter)
         if kind is _CONSTANT:
             found.append(IndirectArgumentDesc.constant(parameter, first, count))
-        elif kind is _CBV:
-            found.append(IndirectArgumentDesc.constant_buffer_view(parameter))
-        elif kind is _SRV:
-            found.append(IndirectArgumentDesc.shader_resource_view(parameter))
         else:
-            found.append(IndirectArgumentDesc.unordered_access_view(parameter))
+            found.append(getattr(IndirectArgumentDesc, root_view(kind))(parameter))
     return [*found, IndirectArgumentDesc.dispatch()]
 
 
@@ -206,7 +211,8 @@ class PreparedShader:
             words = self._arrays[position]
             commands.set_compute_root_32bit_constants(parameter, b"" if words is None else words.tobytes())
         for parameter, span in work.roots:
-            self._set_root(commands, parameter, self._at(span).address)
+            set_root = getattr(commands, f"set_compute_root_{root_view(self._types.get(parameter))}")
+            set_root(parameter, self._at(span).address)
         for parameter, first in self._firsts.items():
             commands.set_compute_root_descriptor_table(parameter, self._handle(first, gpu=True))
         if work.groups is not None:
@@ -214,15 +220,6 @@ class PreparedShader:
         elif work.indirect is not None:
             self._execute_indirect(commands)
         session.run()
-
-    def _set_root(self, commands: d3d12.CommandList, parameter: int, address: int) -> None:
-        kind = self._types.get(parameter)
-        if kind is _CBV:
-            commands.set_compute_root_constant_buffer_view(parameter, address)
-        elif kind is _SRV:
-            commands.set_compute_root_shader_resource_view(parameter, address)
-        else:
-            commands.set_compute_root_unordered_access_view(parameter, address)
 
     def _at(self, span: Span) -> _At:
         place = self._places[span.tensor]

@@ -16,12 +16,18 @@ from ..errors import Error
 from .expressions import call_text, expression, quoted
 from .model import Place, ShaderView, ShaderWork, Span
 from .program import Call, Program
-from .shader_calls import element_bytes, elements_of, extents, indirect_arguments, pipeline_of, view_desc
+from .shader_calls import (
+    element_bytes,
+    elements_of,
+    extents,
+    indirect_arguments,
+    pipeline_of,
+    root_view,
+    view_desc,
+)
 
 __all__ = ["HlslCall", "PythonShader", "container_files", "drawn_notes", "root_signature_text"]
 
-_CBV, _SRV = d3d12.RootParameterType.CBV, d3d12.RootParameterType.SRV
-_SETTERS = {_CBV: "constant_buffer", _SRV: "shader_resource"}
 _CBV_BYTES = 256
 
 
@@ -124,9 +130,8 @@ class PythonShader:
             values = [] if words is None else words.reshape(-1).tolist()
             lines.append(f"session.list.set_compute_root_32bit_constants({parameter}, {values})")
         for parameter, span in work.roots:
-            kind = _SETTERS.get(self._types[parameter], "unordered_access")
-            address = self._address(span)
-            lines.append(f"session.list.set_compute_root_{kind}_view({parameter}, {address})")
+            view, address = root_view(self._types[parameter]), self._address(span)
+            lines.append(f"session.list.set_compute_root_{view}({parameter}, {address})")
         for parameter, first in self._firsts.items():
             handle = f"{self._heap}.get_gpu_descriptor_handle_for_heap_start(){_plus(first, self._step)}"
             lines.append(f"session.list.set_compute_root_descriptor_table({parameter}, {handle})")
